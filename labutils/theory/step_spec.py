@@ -39,6 +39,7 @@ class StepSpec:
     update_time: float = 0.0
 
     def __post_init__(self):
+        checks.count("replicas", self.replicas, "count the devices that share the batch, at least 1")
         for name in _SECONDS:
             checks.number(name, getattr(self, name), "give seconds, 0 where the step has none of it")
         checks.number("gradient_bytes", self.gradient_bytes, "give 4 bytes per float32 parameter")
