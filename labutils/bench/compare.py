@@ -16,7 +16,7 @@ import numpy as np
 from labutils.bench import stats
 from labutils.bench.measure import Measurement, describe
 from labutils.bench.sampling import FEWEST, FEWEST_TICKS, Stopwatch, check_budget
-from labutils.bench.units import format_ratio, format_si
+from labutils.bench.units import format_ratio
 
 MOST_PAIRS = 2000
 MOST_OF_BUDGET = 1 / 30  # that one pair may take, when a side is so short that it needs many calls a turn
@@ -46,9 +46,10 @@ class Comparison:
 
     @property
     def verdict(self) -> str:
-        """"faster" or "slower" (of the variant) where the whole interval says so and the ratio passes the
-        threshold; otherwise "no difference", which means none that this run could show.
-        """  # fmt: skip
+        """The variant is "faster" or "slower" where the whole interval and the threshold say so.
+
+        Everything else is "no difference": none, or none that this run could show.
+        """
         low, high = self.interval
         if low > 1 and self.ratio >= 1 + self.threshold:
             return "faster"
@@ -74,24 +75,22 @@ class Comparison:
         return f"{self.verdict}: {format_ratio(self.ratio)} (99% {format_ratio(low)} to {format_ratio(high)})"
 
     def _explained(self) -> str:
-        if self.error:
-            return ""
-        if self.verdict != "no difference":
+        """What "no difference" means here; empty for any other outcome."""
+        if self.error or self.verdict != "no difference":
             return ""
         if math.isinf(self.resolution):
             return "This run could not have shown any difference."
         low, high = self.interval
         if low > 1 or high < 1:
-            return f"There is a difference, but below the {self.threshold:.0%} that would matter here."
+            return f"What difference there is stays below the {self.threshold:.1%} that would matter here."
         return f"This run could have shown a difference of {self.resolution:.1%} or more."
 
-    def _lines(self) -> list[tuple[str, str]]:
-        sides = [] if self.error else [("baseline", str(self.baseline)), ("variant", str(self.variant))]
-        return sides
+    def _sides(self) -> list[tuple[str, str]]:
+        return [] if self.error else [("baseline", str(self.baseline)), ("variant", str(self.variant))]
 
     def __repr__(self) -> str:
         lines = [f"{self}. {self._explained()}".removesuffix(" ").removesuffix(".")]
-        lines += [f"  {name:8}  {text}" for name, text in self._lines()]
+        lines += [f"  {name:8}  {text}" for name, text in self._sides()]
         return "\n".join([*lines, *(f"  not to be trusted - {reason}" for reason in self.unstable)])
 
     def _repr_html_(self) -> str:
@@ -99,15 +98,16 @@ class Comparison:
         head, _, rest = str(self).partition(": ")
         rows = "".join(
             f'<tr><td style="text-align:left">{name}</td><td style="text-align:left">{html.escape(text)}</td></tr>'
-            for name, text in self._lines()
+            for name, text in self._sides()
         )
+        table = f"<table>{rows}</table>" if rows else ""
         doubts = "".join(
             f'<div style="color:#a33c00">&#9888; Not to be trusted: {html.escape(reason)}.</div>'
             for reason in self.unstable
         )
         return (
             f'<div><b style="color:{colour}">{head}</b>: {html.escape(rest)}. {html.escape(self._explained())}'
-            f"{doubts}<table>{rows}</table></div>"
+            f"{doubts}{table}</div>"
         )
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from itertools import repeat
+from itertools import pairwise, repeat
 from statistics import median
 
 FEWEST = 3  # timed slots, even where they outlast the budget
@@ -133,7 +133,7 @@ def _settled(slots: list[float]) -> bool:
 def clock_step(clock: Callable[[], float]) -> float:
     """The smallest step `clock` shows when read again and again (s), its own cost included; 0.0 if it shows none."""
     readings = [clock() for _ in range(100)]
-    steps = [b - a for a, b in zip(readings, readings[1:], strict=False) if b > a]
+    steps = [b - a for a, b in pairwise(readings) if b > a]
     known = next((n for n in _CLOCKS if clock is getattr(time, n)), None)
     return max(min(steps, default=0.0), time.get_clock_info(known).resolution if known else 0.0)
 

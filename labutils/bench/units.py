@@ -55,7 +55,8 @@ def format_ratio(ratio: float) -> str:
         return "-"
     if math.isinf(ratio):
         return "infx"
-    return f"{ratio:,.0f}x" if ratio >= 99.95 else f"{ratio:.1f}x" if ratio >= 9.995 else f"{ratio:.2f}x"
+    decimals = 0 if ratio >= 99.95 else 1 if ratio >= 9.995 else 2 if ratio >= 0.0995 or ratio == 0 else 3
+    return f"{ratio:,.{decimals}f}x"
 
 
 def _check(values, unit, digits) -> None:
