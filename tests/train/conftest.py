@@ -1,0 +1,17 @@
+"""Every test of this folder runs in one process with eight logical devices, as a chapter does."""
+
+import pytest
+
+from labutils.train import devices
+
+
+@pytest.fixture(scope="session")
+def machine():
+    return devices.configure(replicas=8)
+
+
+@pytest.fixture(scope="session")
+def digits(machine):
+    from labutils.train import data
+
+    return data.digits()
