@@ -1,0 +1,1 @@
+"""The course's pictures (Matplotlib) and controls (ipywidgets)."""

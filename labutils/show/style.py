@@ -1,0 +1,99 @@
+"""The palette and the style of every picture: one colour per phase, readable at the back of the room."""
+
+import io
+from contextlib import contextmanager
+
+import matplotlib
+from matplotlib.colors import to_rgb
+from matplotlib.figure import Figure
+
+PHASES = ("input", "split", "compute", "all-reduce", "update")
+
+# Okabe & Ito's palette, made for all kinds of colour vision; neighbours in a step differ in lightness too,
+# so that the picture survives a grey projector.
+COLORS = {
+    "input": "#B4B4B4",
+    "split": "#F0E442",
+    "compute": "#0072B2",
+    "forward": "#56B4E9",
+    "backward": "#0072B2",
+    "all-reduce": "#D55E00",
+    "update": "#009E73",
+}
+ORDER = ("input", "split", "compute", "forward", "backward", "all-reduce", "update")
+
+INK = "#222222"  # text and lines
+FAINT = "#E9E9E9"  # a lane in which nothing happens, the grid
+IDEAL = "#7A7A7A"  # what would be, were there no cost
+
+_RC = {
+    "font.family": "DejaVu Sans",  # comes with Matplotlib, so a picture is the same on every machine
+    "font.size": 13,
+    "axes.titlesize": 15,
+    "axes.titleweight": "bold",
+    "axes.titlelocation": "left",
+    "axes.titlepad": 12,
+    "axes.labelsize": 13,
+    "xtick.labelsize": 12,
+    "ytick.labelsize": 12,
+    "legend.fontsize": 12,
+    "legend.frameon": False,
+    "axes.edgecolor": INK,
+    "axes.labelcolor": INK,
+    "text.color": INK,
+    "xtick.color": INK,
+    "ytick.color": INK,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.axisbelow": True,
+    "grid.color": FAINT,
+    "lines.linewidth": 2.5,
+    "figure.facecolor": "white",  # not transparent: the text must stay readable on a dark page
+    "savefig.facecolor": "white",
+    "figure.dpi": 100,
+    "svg.fonttype": "path",
+    "svg.hashsalt": "four beats",
+}
+
+
+class Picture(Figure):
+    """A figure that a notebook shows once: as the value of a cell, and not again behind pyplot's back."""
+
+    def _repr_png_(self):
+        stored = io.BytesIO()
+        self.savefig(stored, format="png")
+        return stored.getvalue()
+
+
+@contextmanager
+def style():
+    """The course's Matplotlib style, for the time of a `with` block; nothing of it is left behind."""
+    with matplotlib.rc_context(_RC):
+        yield
+
+
+def picture(width, height):
+    """Return an empty Picture of `width` by `height` inches; to be called and drawn on inside `style()`."""
+    return Picture(figsize=(width, height))
+
+
+def color(phase):
+    """Return the colour of a phase; ValueError that lists the phases for any other word."""
+    if phase not in COLORS:
+        raise ValueError(f"phase {phase!r} has no colour: choose one of {', '.join(ORDER)}.")
+    return COLORS[phase]
+
+
+def ink_on(background):
+    """Return black or white, whichever is easier to read on the colour `background` (WCAG 2 contrast)."""
+    linear = [part / 12.92 if part <= 0.03928 else ((part + 0.055) / 1.055) ** 2.4 for part in to_rgb(background)]
+    luminance = 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+    return "white" if 1.05 / (luminance + 0.05) > (luminance + 0.05) / 0.05 else "black"
+
+
+def si_scale(largest):
+    """Return (factor, prefix) that bring numbers up to `largest` between 1 and 1000: (1e3, "m") for 0.02."""
+    for power, prefix in ((-12, "T"), (-9, "G"), (-6, "M"), (-3, "k"), (0, ""), (3, "m"), (6, "µ")):
+        if largest * 10.0**power >= 1:
+            return 10.0**power, prefix
+    return 1e9, "n"
