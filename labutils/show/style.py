@@ -4,6 +4,7 @@ import io
 from contextlib import contextmanager
 
 import matplotlib
+import matplotlib.style
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
@@ -67,8 +68,12 @@ class Picture(Figure):
 
 @contextmanager
 def style():
-    """The course's Matplotlib style, for the time of a `with` block; nothing of it is left behind."""
-    with matplotlib.rc_context(_RC):
+    """The course's Matplotlib style, for the time of a `with` block; nothing of it is left behind.
+
+    It starts from Matplotlib's defaults, so that a learner's own settings do not bend the pictures.
+    """
+    with matplotlib.rc_context():
+        matplotlib.style.use(["default", _RC])
         yield
 
 

@@ -65,6 +65,12 @@ def test_an_unknown_phase_is_named_with_those_there_are():
         style.color("allreduce")
 
 
+def test_own_settings_do_not_bend_the_pictures():
+    with matplotlib.rc_context({"lines.markersize": 40, "font.size": 5}), style.style():
+        assert matplotlib.rcParams["lines.markersize"] == matplotlib.rcParamsDefault["lines.markersize"]
+        assert matplotlib.rcParams["font.size"] >= 12
+
+
 def test_the_style_is_gone_after_its_block():
     before = dict(matplotlib.rcParams)
     with style.style():
