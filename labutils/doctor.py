@@ -126,7 +126,7 @@ def check_requirements(root):
 
 def check_tensorflow(root):
     """Whether TensorFlow starts, and which devices it sees: in a child, for it can hang or be killed."""
-    if not environment.python_of(root).exists():
+    if not environment.python_of(root).exists() or "tensorflow" not in environment.requirements(root):
         return
     program = (
         "import json, tensorflow as tf; print(json.dumps([tf.__version__, "

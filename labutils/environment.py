@@ -21,6 +21,7 @@ from labutils import installing, platforms, processes
 from labutils.processes import Trouble, Unexplained
 
 STAMP = "labutils-stamp.json"
+VENV = ["venv"]
 MARKER = "made-by-labutils"  # only what carries it may be emptied
 
 # What a learner meets first, so that a broken package shows during the installation and not in a chapter.
@@ -218,7 +219,7 @@ def _make(root, say):
     marker = {"folder": str(folder.resolve())}
     (folder / MARKER).write_text(json.dumps(marker), encoding="utf-8")  # first: half-made, it is still known as ours
     base = getattr(sys, "_base_executable", None) or sys.executable  # ours may be the very Python that is replaced
-    code, output = processes.ask([base, "-m", "venv", str(folder)], deadline=300, env=installing.pip_environment())
+    code, output = processes.ask([base, "-m", *VENV, str(folder)], deadline=300, env=installing.pip_environment())
     if code != 0 or not python_of(root).exists():
         raise installing.explain(output, code, root, folder / "pyvenv.cfg")
 
@@ -246,7 +247,7 @@ def _fill(root, say, hold):
     folder, python = folder_of(root), python_of(root)
     with contextlib.suppress(FileNotFoundError):
         (folder / STAMP).unlink()
-    installing.install(python, root, folder / "install.log", say, hold)
+    installing.install(python, root, folder / "install.log", say, hold, installed(root).get("pip"))
     say("Checking that it starts.")
     _smoke(root, python)
     stamp = fingerprint(root, _probe(python)[0])

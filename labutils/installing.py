@@ -117,7 +117,8 @@ class Progress:
         elif text.startswith("Collecting "):
             self.stage = "looking for " + text.split()[1]
         elif text.startswith("Installing collected packages:"):
-            self.stage = "installing {} packages".format(text.count(",") + 1)
+            count = text.count(",") + 1
+            self.stage = f"installing {count} package{'' if count == 1 else 's'}"
             self.news()
         self.tick()
 
@@ -153,17 +154,15 @@ def pip_environment():
     return dict(kept, PIP_USER="0", PYTHONUNBUFFERED="1", PYTHONIOENCODING="utf-8")
 
 
-def _progress_bar(python):
+def _progress_bar(pip):
     """pip tells how far a download is, line by line, from 24.1 on."""
-    code, output = processes.ask([str(python), "-m", "pip", "--version"], deadline=60, env=pip_environment())
-    found = re.search(r"^pip (\d+)\.(\d+)", output, re.MULTILINE)
-    if code != 0 or not found:
-        raise Unexplained(f"The environment has no working pip (it said: {output.strip()[-200:] or code}).")
-    return "raw" if (int(found.group(1)), int(found.group(2))) >= (24, 1) else "off"
+    numbers = re.match(r"(\d+)\.(\d+)", pip or "")
+    return "raw" if numbers and (int(numbers.group(1)), int(numbers.group(2))) >= (24, 1) else "off"
 
 
-def install(python, root, log, say, hold=None, command=None):
-    """Install requirements.txt with the given interpreter. `hold` is a file descriptor that pip shall keep open."""
+def install(python, root, log, say, hold=None, pip=None, command=None):
+    """Install requirements.txt with the given interpreter. `hold` is a file descriptor that pip shall keep open,
+    `pip` the version of the pip that will run."""
     if command is None:
         command = [
             str(python),
@@ -173,7 +172,7 @@ def install(python, root, log, say, hold=None, command=None):
             "--no-input",
             "--disable-pip-version-check",
             "--progress-bar",
-            _progress_bar(python),
+            _progress_bar(pip),
             "-r",
             "requirements.txt",
         ]

@@ -22,7 +22,7 @@ from labutils.processes import Stopped, Trouble
 MARK = "LABUTILS_RUN"  # every process of a run inherits it, and is known by it
 PR_SET_CHILD_SUBREAPER = 36  # from <sys/prctl.h>
 MOST_WORKERS = 4  # each may hold a TensorFlow of about 1 GB
-GRACE = 5  # s that kernels and browsers get to end after their test
+GRACE = 3  # s that kernels and browsers get to end after their test
 
 
 def resolve(patterns, root, cwd=None):
@@ -96,7 +96,9 @@ def settings(folder):
 def command(paths, extra):
     """The one pytest call. Files stay together on a worker, so a notebook's cells share their kernel."""
     workers = str(max(1, min(platforms.cores(), MOST_WORKERS)))
-    return [sys.executable, "-m", "pytest", "--nbval", "-n", workers, "--dist", "loadscope", *paths, *extra]
+    call = [sys.executable, "-m", "pytest", "--nbval", "-n", workers, "--dist", "loadscope"]
+    plain = [] if sys.stdout.isatty() else ["--color=no"]  # nbval would colour a file, too
+    return [*call, *plain, *paths, *extra]
 
 
 def leftovers(mark):
@@ -113,7 +115,7 @@ def leftovers(mark):
 
 def _describe(process):
     try:
-        return "{} ({})".format(process.pid, " ".join(process.cmdline())[:100] or process.name())
+        return "{} ({})".format(process.pid, " ".join(process.cmdline())[:200] or process.name())
     except Exception:
         return str(process.pid)
 
