@@ -15,13 +15,25 @@ from labutils.traps.registry import Gives, Hangs, Raises, Trap
 from labutils.traps.running import Host, Run, open_host, report, run_program, run_remedy, run_repro
 
 __all__ = [
-    "TRAPS", "Cards", "Gives", "Hangs", "Host", "Raises", "Run", "Trap", "for_chapter", "open_host", "report",
-    "run_program", "run_remedy", "run_repro", "show",
+    "TRAPS",
+    "Cards",
+    "Gives",
+    "Hangs",
+    "Host",
+    "Raises",
+    "Run",
+    "Trap",
+    "for_chapter",
+    "open_host",
+    "report",
+    "run_program",
+    "run_remedy",
+    "run_repro",
+    "show",
 ]
 
 #: Every trap by its name.
-TRAPS = MappingProxyType(
-    {trap.name: trap for trap in (*batches.TRAPS, *losses.TRAPS, *scope.TRAPS, *keras3.TRAPS)})
+TRAPS = MappingProxyType({trap.name: trap for trap in (*batches.TRAPS, *losses.TRAPS, *scope.TRAPS, *keras3.TRAPS)})
 
 
 def for_chapter(number: str) -> tuple[Trap, ...]:

@@ -3,7 +3,7 @@
 from labutils.traps.registry import Gives, Raises, Trap
 from labutils.traps.setups import CONFIRMED, FOUR_DEVICES
 
-_UNEVEN_LAST = '''
+_UNEVEN_LAST = """
 def train(replicas):
     with mirrored(replicas).scope():
         model = linear()
@@ -16,18 +16,18 @@ def train(replicas):
 loss_1, weights_1 = train(1)
 loss_4, weights_4 = train(4)
 report(losses_apart=abs(loss_4 / loss_1 - 1), weights_apart=np.abs(weights_4 - weights_1).max())
-'''
+"""
 
-_UNEVEN_FIRST = '''
+_UNEVEN_FIRST = """
 with mirrored(4).scope():
     model = linear()
     model.compile("sgd", "mse")
 x, y = rows(60)
 history = model.fit(x, y, batch_size={batch}, verbose=0)
 report(loss=history.history["loss"][0])
-'''
+"""
 
-_WHOSE_BATCH = '''
+_WHOSE_BATCH = """
 strategy = mirrored(4)
 data = tf.data.Dataset.range(70)
 
@@ -41,9 +41,9 @@ whole = strategy.experimental_distribute_dataset(data.batch(32))
 pieces = strategy.distribute_datasets_from_function(
     lambda context: data.batch({batch}))
 report(experimental_distribute_dataset=sizes(whole), distribute_datasets_from_function=sizes(pieces))
-'''
+"""
 
-_EMPTY_REPLICA = '''
+_EMPTY_REPLICA = """
 def loss(truth, guess):
     {formula}
 
@@ -55,9 +55,9 @@ x, y = rows(34)
 history = model.fit(x, y, batch_size=32, verbose=0)
 weights = model.layers[-1].kernel.numpy()
 report(loss=history.history["loss"][0], weights_finite=bool(np.isfinite(weights).all()))
-'''
+"""
 
-_RAN_OUT = '''
+_RAN_OUT = """
 x, y = rows(64)
 per_replica, replicas, epochs = 4, 4, 3
 global_batch = per_replica * replicas
@@ -70,9 +70,9 @@ with mirrored(replicas).scope():
 history = model.fit({data}, steps_per_epoch=steps, epochs=epochs, verbose=0)
 report(epochs_shown=len(history.history["loss"]),
        steps_asked=steps * epochs, steps_run=int(model.optimizer.iterations.numpy()))
-'''
+"""
 
-_NEW_ITERATOR = '''
+_NEW_ITERATOR = """
 import time
 
 data = tf.data.Dataset.from_tensor_slices(rows(64)).batch(16)
@@ -89,25 +89,29 @@ def seconds(strategy, data, **how):
 
 
 {measure}
-'''
+"""
 
 TRAPS = (
     Trap(
         name="uneven-last-batch",
         title="The last batch is uneven: the loss agrees, the weights don't",
         symptom="You train the same data with the same seed on 1 and on 4 replicas. The losses match to six "
-                "digits, so you believe it. The weights are not the same.",
+        "digits, so you believe it. The weights are not the same.",
         repro=_UNEVEN_LAST.format(keep=""),
-        outcome=Gives("The losses agree to within 0.001 %; the weights are more than 0.01 apart.",
-                      ("losses_apart < 1e-5", "weights_apart > 0.01")),
+        outcome=Gives(
+            "The losses agree to within 0.001 %; the weights are more than 0.01 apart.",
+            ("losses_apart < 1e-5", "weights_apart > 0.01"),
+        ),
         remedy=_UNEVEN_LAST.format(keep=", drop_remainder=True"),
         mended=Gives("Losses and weights agree.", ("losses_apart < 1e-5", "weights_apart < 1e-5")),
         why="66 rows in batches of 32 leave 2 rows for 4 replicas: 1, 1, 0 and 0. Each replica's mean is still "
-            "divided by 4, so the last gradient is half as large as it should be. The loss you see is weighted by "
-            "rows, so it does not reveal this.",
+        "divided by 4, so the last gradient is half as large as it should be. The loss you see is weighted by "
+        "rows, so it does not reveal this.",
         versions=CONFIRMED,
-        references=("https://github.com/keras-team/keras/issues/19891",
-                    "https://github.com/keras-team/keras/pull/20609"),
+        references=(
+            "https://github.com/keras-team/keras/issues/19891",
+            "https://github.com/keras-team/keras/pull/20609",
+        ),
         chapters=("01", "02"),
         setup=FOUR_DEVICES,
     ),
@@ -120,8 +124,8 @@ TRAPS = (
         remedy=_UNEVEN_FIRST.format(batch=20),
         mended=Gives("It trains.", ("loss > 0",)),
         why="30 rows over 4 replicas are 8, 8, 8 and 6. Before the first step Keras adds the replicas' shares up "
-            "to learn their shape, and shares of different shape cannot be added. Take a global batch that the "
-            "replicas divide.",
+        "to learn their shape, and shares of different shape cannot be added. Take a global batch that the "
+        "replicas divide.",
         versions=CONFIRMED,
         references=("https://github.com/keras-team/keras/issues/19246",),
         chapters=("02",),
@@ -131,18 +135,26 @@ TRAPS = (
         name="whose-batch-size",
         title="The same batch(32) means 32 in all, or 32 on each replica",
         symptom="You move from `fit` to a loop of your own and the memory use, or the learning, changes by a "
-                "factor of the number of replicas.",
+        "factor of the number of replicas.",
         repro=_WHOSE_BATCH.format(batch="32"),
-        outcome=Gives("One splits 32 rows into 8, 8, 8, 8. The other gives 32 rows to every replica.",
-                      ("experimental_distribute_dataset[0] == [8, 8, 8, 8]",
-                       "distribute_datasets_from_function == [[32, 32, 6, 0]]")),
+        outcome=Gives(
+            "One splits 32 rows into 8, 8, 8, 8. The other gives 32 rows to every replica.",
+            (
+                "experimental_distribute_dataset[0] == [8, 8, 8, 8]",
+                "distribute_datasets_from_function == [[32, 32, 6, 0]]",
+            ),
+        ),
         remedy=_WHOSE_BATCH.format(batch="context.get_per_replica_batch_size(32)"),
-        mended=Gives("Both give 8 rows to every replica.",
-                     ("experimental_distribute_dataset[0] == [8, 8, 8, 8]",
-                      "distribute_datasets_from_function[0] == [8, 8, 8, 8]")),
+        mended=Gives(
+            "Both give 8 rows to every replica.",
+            (
+                "experimental_distribute_dataset[0] == [8, 8, 8, 8]",
+                "distribute_datasets_from_function[0] == [8, 8, 8, 8]",
+            ),
+        ),
         why="`fit` and `experimental_distribute_dataset` read the batch as global and split it. What the function "
-            "given to `distribute_datasets_from_function` batches goes to a replica whole. Always say which you "
-            "mean.",
+        "given to `distribute_datasets_from_function` batches goes to a replica whole. Always say which you "
+        "mean.",
         versions=CONFIRMED,
         references=("https://github.com/keras-team/keras-io/issues/316",),
         chapters=("02", "03"),
@@ -153,16 +165,19 @@ TRAPS = (
         title="A replica with no rows turns the loss into NaN",
         symptom="On one device the loss is fine. On four it is NaN, and yet the weights are finite.",
         repro=_EMPTY_REPLICA.format(
-            formula="return tf.reduce_sum((truth - guess) ** 2) / tf.cast(tf.shape(truth)[0], tf.float32)"),
+            formula="return tf.reduce_sum((truth - guess) ** 2) / tf.cast(tf.shape(truth)[0], tf.float32)"
+        ),
         outcome=Gives("The loss is NaN; every weight is finite.", ("loss != loss", "weights_finite")),
         remedy=_EMPTY_REPLICA.format(formula="return tf.reduce_sum((truth - guess) ** 2, axis=-1)"),
         mended=Gives("The loss is a number.", ("loss > 0", "weights_finite")),
         why="34 rows leave 2 for the last batch, so two of four replicas get none, and your division by the local "
-            "row count is 0 / 0. Return one value per row and let Keras average, or drop the remainder. Look "
-            "here before you touch the learning rate.",
+        "row count is 0 / 0. Return one value per row and let Keras average, or drop the remainder. Look "
+        "here before you touch the learning rate.",
         versions=CONFIRMED,
-        references=("https://github.com/tensorflow/tensorflow/issues/41657",
-                    "https://github.com/tensorflow/tensorflow/issues/36224"),
+        references=(
+            "https://github.com/tensorflow/tensorflow/issues/41657",
+            "https://github.com/tensorflow/tensorflow/issues/36224",
+        ),
         chapters=("02",),
         setup=FOUR_DEVICES,
     ),
@@ -171,15 +186,19 @@ TRAPS = (
         title="The global batch grew, steps_per_epoch did not",
         symptom="All epochs are shown as done. One warning, easy to miss, says that the input ran out of data.",
         repro=_RAN_OUT.format(steps="len(x) // per_replica", data="data"),
-        outcome=Gives("Three epochs are shown; 12 of the 48 steps were run.",
-                      ("epochs_shown == 3", "steps_asked == 48", "steps_run == 12")),
+        outcome=Gives(
+            "Three epochs are shown; 12 of the 48 steps were run.",
+            ("epochs_shown == 3", "steps_asked == 48", "steps_run == 12"),
+        ),
         remedy=_RAN_OUT.format(steps="len(x) // global_batch", data="data.repeat()"),
         mended=Gives("Every step that was asked for is run.", ("steps_asked == 12", "steps_run == 12")),
         why="Four times the batch leaves a quarter of the steps in the same data. Work the steps out from the "
-            "global batch, and repeat the dataset so that no epoch can end early.",
+        "global batch, and repeat the dataset so that no epoch can end early.",
         versions=CONFIRMED,
-        references=("https://github.com/tensorflow/tensorflow/issues/25254",
-                    "https://github.com/tensorflow/tensorflow/issues/36539"),
+        references=(
+            "https://github.com/tensorflow/tensorflow/issues/25254",
+            "https://github.com/tensorflow/tensorflow/issues/36539",
+        ),
         chapters=("02", "03"),
         setup=FOUR_DEVICES,
     ),
@@ -187,23 +206,29 @@ TRAPS = (
         name="new-iterator-every-epoch",
         title="fit builds its input again for every epoch",
         symptom="Small epochs take seconds under a strategy, and nearly nothing on one device. More replicas make "
-                "it worse.",
+        "it worse.",
         repro=_NEW_ITERATOR.format(
             measure="one_device = seconds(tf.distribute.get_strategy(), data, epochs=2)\n"
-                    "two_replicas = seconds(mirrored(2), data, epochs=2)\n"
-                    "report(one_device=one_device, two_replicas=two_replicas)"),
-        outcome=Gives("Two small epochs on two replicas take over 3 times as long as on one device.",
-                      ("two_replicas > 3 * one_device",)),
+            "two_replicas = seconds(mirrored(2), data, epochs=2)\n"
+            "report(one_device=one_device, two_replicas=two_replicas)"
+        ),
+        outcome=Gives(
+            "Two small epochs on two replicas take over 3 times as long as on one device.",
+            ("two_replicas > 3 * one_device",),
+        ),
         remedy=_NEW_ITERATOR.format(
-            measure="every_epoch = seconds(mirrored(2), data, epochs=6)\n"
-                    "only_once = seconds(mirrored(2), data.repeat(), epochs=6, steps_per_epoch=4)\n"
-                    "report(every_epoch=every_epoch, only_once=only_once)"),
-        mended=Gives("With one iterator for all epochs it takes less than two thirds of the time.",
-                     ("only_once < 0.67 * every_epoch",)),
+            measure="every_epoch = seconds(mirrored(2), data, epochs=4)\n"
+            "only_once = seconds(mirrored(2), data.repeat(), epochs=4, steps_per_epoch=4)\n"
+            "report(every_epoch=every_epoch, only_once=only_once)"
+        ),
+        mended=Gives(
+            "With one iterator for all epochs it takes less than two thirds of the time.",
+            ("only_once < 0.67 * every_epoch",),
+        ),
         why="A distributed iterator has a handful of functions for each replica, and they are traced anew whenever "
-            "it is made: at each call of `fit`, and after each epoch of a finite dataset. The training step "
-            "itself is not traced again. Repeat the dataset and give `steps_per_epoch`, and one iterator serves "
-            "all epochs; in a loop of your own, make the iterator once.",
+        "it is made: at each call of `fit`, and after each epoch of a finite dataset. The training step "
+        "itself is not traced again. Repeat the dataset and give `steps_per_epoch`, and one iterator serves "
+        "all epochs; in a loop of your own, make the iterator once.",
         versions=CONFIRMED,
         references=("https://github.com/tensorflow/tensorflow/issues/30162",),
         chapters=("02", "04"),

@@ -38,34 +38,38 @@ class Cards:
 def html_card(trap: Trap) -> str:
     """One trap as HTML. Lines that the remedy changes are marked in both snippets."""
     removed, added = changed_lines(trap.repro, trap.remedy)
-    return "\n".join([
-        f'<div style="{_CARD}">',
-        f'<p style="margin:6px 0"><b>{_inline(trap.title)}</b> <small><code>{trap.name}</code></small></p>',
-        f'<p style="margin:6px 0">{_inline(trap.symptom)}</p>',
-        _details("Both snippets start with", trap.setup),
-        _code(trap.repro, removed, _WRONG),
-        f'<p style="margin:6px 0"><b style="color:{_WRONG}">Gives</b> {_inline(str(trap.outcome))}</p>',
-        _code(trap.remedy, added, _RIGHT),
-        f'<p style="margin:6px 0"><b style="color:{_RIGHT}">Mended</b> {_inline(str(trap.mended))}</p>',
-        f'<p style="margin:6px 0"><b>Why</b> {_inline(trap.why)}</p>',
-        f'<p style="margin:6px 0"><small>Seen on {escape(trap.versions)} · {_links(trap)}</small></p>',
-        "</div>",
-    ])
+    return "\n".join(
+        [
+            f'<div style="{_CARD}">',
+            f'<p style="margin:6px 0"><b>{_inline(trap.title)}</b> <small><code>{trap.name}</code></small></p>',
+            f'<p style="margin:6px 0">{_inline(trap.symptom)}</p>',
+            _details("Both snippets start with", trap.setup),
+            _code(trap.repro, removed, _WRONG),
+            f'<p style="margin:6px 0"><b style="color:{_WRONG}">Gives</b> {_inline(str(trap.outcome))}</p>',
+            _code(trap.remedy, added, _RIGHT),
+            f'<p style="margin:6px 0"><b style="color:{_RIGHT}">Mended</b> {_inline(str(trap.mended))}</p>',
+            f'<p style="margin:6px 0"><b>Why</b> {_inline(trap.why)}</p>',
+            f'<p style="margin:6px 0"><small>Seen on {escape(trap.versions)} · {_links(trap)}</small></p>',
+            "</div>",
+        ]
+    )
 
 
 def markdown_card(trap: Trap) -> str:
     """One trap as Markdown."""
     links = " · ".join(f"<{url}>" for url in trap.references)
-    return "\n\n".join([
-        f"**{trap.title}** (`{trap.name}`)",
-        trap.symptom,
-        f"```python\n{trap.repro}```",
-        f"**Gives** {trap.outcome}",
-        f"```python\n{trap.remedy}```",
-        f"**Mended** {trap.mended}",
-        f"**Why** {trap.why}",
-        f"Seen on {trap.versions} · {links}",
-    ])
+    return "\n\n".join(
+        [
+            f"**{trap.title}** (`{trap.name}`)",
+            trap.symptom,
+            f"```python\n{trap.repro}```",
+            f"**Gives** {trap.outcome}",
+            f"```python\n{trap.remedy}```",
+            f"**Mended** {trap.mended}",
+            f"**Why** {trap.why}",
+            f"Seen on {trap.versions} · {links}",
+        ]
+    )
 
 
 def text_card(trap: Trap) -> str:
@@ -93,8 +97,10 @@ def _code(source: str, marked: set[int], colour: str) -> str:
 
 
 def _details(summary: str, source: str) -> str:
-    return (f"<details><summary><small>{summary} …</small></summary>"
-            f'<pre style="{_CODE}">{escape(source.rstrip())}</pre></details>')
+    return (
+        f"<details><summary><small>{summary} …</small></summary>"
+        f'<pre style="{_CODE}">{escape(source.rstrip())}</pre></details>'
+    )
 
 
 def _inline(text: str) -> str:

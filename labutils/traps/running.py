@@ -20,6 +20,8 @@ from labutils.traps.registry import Hangs, Trap
 #: Importing TensorFlow has its own deadline, so that a busy machine is never mistaken for a hang.
 IMPORT_DEADLINE = 180.0
 DEADLINE = 120.0
+#: The exit code of a process that was killed at its deadline, as `subprocess` gives it.
+KILLED = -9
 _POLL = 0.02
 
 
@@ -87,8 +89,11 @@ def run_program(source: str, timeout: float = DEADLINE, host: Host | None = None
         (folder / "program.py").write_text(source, encoding="utf-8")
         (folder / "alarm").write_text(str(int(timeout) + 30))
         job = host.start(folder) if host else _start(folder)
-        started = _wait_ready(job, folder)
-        code = _wait(job, started + timeout)
+        try:
+            started = _wait_ready(job, folder)
+            code = _wait(job, started + timeout)
+        finally:
+            job.kill()  # also after an interrupt, and also what the snippet itself may have started
         return _read(folder, code, time.monotonic() - started)
 
 
@@ -128,7 +133,7 @@ def _kill_group(pid: int, otherwise) -> None:
     """SIGKILL, because a process blocked inside TensorFlow survives anything gentler."""
     if not hasattr(os, "killpg"):  # Windows
         return otherwise()
-    with contextlib.suppress(ProcessLookupError):
+    with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(pid, signal.SIGKILL)
 
 
@@ -140,10 +145,9 @@ def _wait_ready(job, folder: Path) -> float:
 
 
 def _wait(job, deadline: float) -> int | None:
-    """The exit code, or None when the deadline came first. The group is gone either way."""
+    """The exit code, or None when the deadline came first."""
     while (code := job.poll()) is None and time.monotonic() < deadline:
         time.sleep(_POLL)
-    job.kill()
     return code
 
 
@@ -154,8 +158,16 @@ def _read(folder: Path, code: int | None, seconds: float) -> Run:
         values |= json.loads(line)
     ended = _ended(code, bool(error))
     out, err = (_tail(_text(folder / name)) for name in ("stdout", "stderr"))
-    return Run(ended, -signal.SIGKILL if code is None and hasattr(signal, "SIGKILL") else code or 0, seconds,
-               error.get("error", ""), error.get("message", ""), values, out, err)
+    return Run(
+        ended,
+        KILLED if code is None else code,
+        seconds,
+        error.get("error", ""),
+        error.get("message", ""),
+        values,
+        out,
+        err,
+    )
 
 
 def _ended(code: int | None, raised: bool) -> str:
@@ -184,8 +196,14 @@ class Host:
     def __init__(self) -> None:
         self._log = tempfile.TemporaryFile()  # noqa: SIM115 — closed with the host
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "labutils.traps.child", "--host"], env=_environment(), bufsize=0,
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._log, start_new_session=True)
+            [sys.executable, "-m", "labutils.traps.child", "--host"],
+            env=_environment(),
+            bufsize=0,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._log,
+            start_new_session=True,
+        )
         if self._process.stdout.readline().strip() != b"ready":
             self._log.seek(0)
             raise RuntimeError(f"TensorFlow could not be imported: {self._log.read().decode()[-2000:]}")

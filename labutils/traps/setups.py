@@ -3,15 +3,15 @@
 #: The versions every entry was last run on.
 CONFIRMED = "TensorFlow 2.21.0, Keras 3.15.1"
 
-IMPORTS = '''
+IMPORTS = """
 import keras
 import numpy as np
 import tensorflow as tf
 
 from labutils.traps import report
-'''
+"""
 
-FOUR_DEVICES = f'''{IMPORTS}
+FOUR_DEVICES = f"""{IMPORTS}
 cpu = tf.config.list_physical_devices("CPU")[0]
 tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 4)
 
@@ -30,4 +30,4 @@ def rows(count):
 def linear(*layers):
     keras.utils.set_random_seed(1)
     return keras.Sequential([keras.Input((4,)), *layers, keras.layers.Dense(1)])
-'''
+"""

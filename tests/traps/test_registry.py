@@ -1,0 +1,135 @@
+"""The registry is complete, renders the same every time, and its deadlines hold."""
+
+import ast
+import dataclasses
+import os
+import subprocess
+import sys
+import time
+from urllib.parse import urlparse
+
+import psutil
+import pytest
+
+from labutils import traps
+
+EVERY = pytest.mark.parametrize("trap", traps.TRAPS.values(), ids=traps.TRAPS)
+REQUIRED = {
+    "uneven-last-batch", "uneven-first-batch", "replica-count-changed", "new-iterator-every-epoch",
+    "jit-compile-mirrored", "batchnorm-unsynchronised", "whose-batch-size", "train-step-sums-replicas",
+    "mean-or-share-sum-or-mean", "scalar-custom-loss", "empty-replica-nan", "optimizer-outside-scope",
+    "compile-outside-scope", "model-outside-scope", "optimizer-built-outside-scope", "devices-too-late",
+    "devices-that-do-not-exist", "float16-jit-mirrored", "reset-states-gone", "get-scaled-loss-gone",
+    "legacy-optimizers-gone", "save-without-extension", "input-ran-out",
+}  # fmt: skip
+
+
+def test_the_traps_we_promise_are_there():
+    assert set(traps.TRAPS) >= REQUIRED
+
+
+def test_importing_the_registry_loads_no_tensorflow():
+    code = "import sys, labutils.traps; print({'tensorflow', 'keras', 'numpy'} & set(sys.modules))"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.strip() == "set()"
+
+
+@EVERY
+def test_every_field_is_filled(trap):
+    for field in dataclasses.fields(trap):
+        assert getattr(trap, field.name), field.name
+    assert trap.name == trap.name.lower() and " " not in trap.name and "_" not in trap.name
+    assert all(len(number) == 2 and number.isdigit() for number in trap.chapters)
+
+
+@EVERY
+def test_references_are_urls(trap):
+    for url in trap.references:
+        parts = urlparse(url)
+        assert parts.scheme == "https" and "." in parts.netloc and len(parts.path) > 1
+
+
+@EVERY
+def test_snippets_are_short_and_parse(trap):
+    for source in (trap.repro, trap.remedy):
+        ast.parse(source)
+        assert len(source.splitlines()) <= 40 and max(map(len, source.splitlines())) <= 110
+    assert trap.repro != trap.remedy
+
+
+def test_names_are_unique():
+    entries = [trap for module in (traps.batches, traps.losses, traps.scope, traps.keras3) for trap in module.TRAPS]
+    assert len(entries) == len(traps.TRAPS)
+
+
+def test_chapters_find_their_traps():
+    assert traps.TRAPS["uneven-last-batch"] in traps.for_chapter("01")
+    assert all("02" in trap.chapters for trap in traps.for_chapter("02")) and len(traps.for_chapter("02")) > 15
+    assert traps.for_chapter("99") == ()
+
+
+def test_an_unknown_name_is_answered_with_the_known_ones():
+    with pytest.raises(KeyError, match=r"no-such.*uneven-last-batch"):
+        traps.show("no-such")
+
+
+@EVERY
+def test_a_card_shows_all_and_is_the_same_each_time(trap):
+    card = traps.show(trap.name)
+    html, markdown = card._repr_html_(), card._repr_markdown_()
+    assert html == traps.show(trap.name)._repr_html_() and "0x" not in html
+    assert trap.name in html and "Mended" in html and all(url in html for url in trap.references)
+    assert trap.repro in markdown and trap.remedy in markdown
+    assert trap.title in repr(card)
+
+
+def test_a_card_escapes_and_marks_what_the_remedy_changes():
+    html = traps.TRAPS["uneven-last-batch"]._repr_html_()
+    assert "#009E7333" in html and "#D55E0033" in html  # the changed line, on either side
+    assert "<lambda>" not in html
+
+
+def test_conditions_that_do_not_hold_are_told():
+    run = traps.Run("finished", 0, 1.0, values={"ratio": 1.0})
+    assert "does not hold" in traps.Gives("four", ("ratio > 3",)).mismatch(run)
+    assert "nothing was reported" in traps.Gives("four", ("other > 3",)).mismatch(run)
+    assert "expected TypeError" in traps.Raises("TypeError", "no").mismatch(run)
+    assert "expected a hang" in traps.Hangs("hangs", ()).mismatch(run)
+
+
+def alive(pid):
+    return psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+
+
+HANGING = """
+import os, signal, subprocess, sys, time
+from labutils.traps import report
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+report(own=os.getpid(), child=child.pid)
+time.sleep(600)
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this platform cannot fork")
+def test_a_deadline_ends_a_hang_and_all_it_started():
+    with traps.open_host() as host:
+        started = time.monotonic()
+        run = traps.run_program(HANGING, timeout=2, host=host)
+        assert run.ended == "was killed" and time.monotonic() - started < 30
+        again = traps.run_program("from labutils.traps import report; report(well=1)", host=host)
+    assert again.values == {"well": 1}
+    time.sleep(0.2)
+    assert not alive(run.values["own"]) and not alive(run.values["child"])
+
+
+def test_a_process_of_its_own_reports_errors_values_and_deadlines():
+    source = "from labutils.traps import report\nreport(a=1)\nreport(b=[2.5])\nraise ValueError('why not')"
+    run = traps.run_program(source)
+    assert (run.ended, run.exit, run.error, run.message) == ("raised", 1, "ValueError", "why not")
+    assert run.values == {"a": 1, "b": [2.5]} and "Traceback" in run.stderr and "a = 1" in run.stdout
+    assert str(run) == "a = 1\nb = [2.5]\nValueError: why not"
+
+
+def test_a_crash_is_told_from_an_error():
+    run = traps.run_program("import os\nos.abort()")
+    assert run.ended == "died" and run.exit != 0
