@@ -30,6 +30,11 @@ def finding(subject, text, state=OK, remedy="", **facts):
     return Finding(subject, state, text, remedy, facts)
 
 
+def runs_inside(root):
+    """Whether the Python that runs is the environment's own, so that its packages are the course's."""
+    return os.path.realpath(sys.prefix) == os.path.realpath(str(environment.folder_of(root)))
+
+
 def check_machine(root):
     model, flags = processor()
     memory, count, cards = memory_gb(), cores(), gpus()
@@ -112,7 +117,7 @@ def check_requirements(root):
     """Every requirement's version, as importlib.metadata of the Python that runs sees it."""
     from importlib import metadata
 
-    if not environment.python_of(root).exists():
+    if not runs_inside(root):
         return
     for name, wanted in environment.requirements(root).items():
         try:
@@ -126,7 +131,7 @@ def check_requirements(root):
 
 def check_tensorflow(root):
     """Whether TensorFlow starts, and which devices it sees: in a child, for it can hang or be killed."""
-    if not environment.python_of(root).exists() or "tensorflow" not in environment.requirements(root):
+    if not runs_inside(root) or "tensorflow" not in environment.requirements(root):
         return
     program = (
         "import json, tensorflow as tf; print(json.dumps([tf.__version__, "

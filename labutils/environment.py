@@ -201,6 +201,7 @@ def _build(root, verdict, say, hold):
             _make(root, say)
             _fill(root, say, hold)
     else:
+        _check_python()
         say(f"Making the course's own environment, .venv: {verdict.reason}.")
         _make(root, say)
         say("Installing what requirements.txt names (about 1 GB to download, only this once).")
@@ -208,11 +209,15 @@ def _build(root, verdict, say, hold):
     say(f"The environment is ready ({time.monotonic() - started:.0f} s).")
 
 
-def _make(root, say):
-    """A new, empty environment in `.venv`."""
+def _check_python():
     sentence = platforms.unsuitable(platforms.this_python()) or platforms.lacks_venv()
     if sentence:
         raise Trouble(sentence)
+
+
+def _make(root, say):
+    """A new, empty environment in `.venv`."""
+    _check_python()
     folder = folder_of(root)
     _clear(folder, say)
     folder.mkdir(exist_ok=True)
@@ -247,7 +252,8 @@ def _fill(root, say, hold):
     folder, python = folder_of(root), python_of(root)
     with contextlib.suppress(FileNotFoundError):
         (folder / STAMP).unlink()
-    installing.install(python, root, folder / "install.log", say, hold, installed(root).get("pip"))
+    command = installing.pip_command(python, installed(root))
+    installing.install(command, root, folder / "install.log", say, hold)
     say("Checking that it starts.")
     _smoke(root, python)
     stamp = fingerprint(root, _probe(python)[0])

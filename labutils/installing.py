@@ -17,6 +17,7 @@ from labutils import processes
 from labutils.processes import Trouble, Unexplained
 
 BIG = 20  # MB: a smaller download is over before it could be read
+SETUPTOOLS = (77, 0)  # as in pyproject.toml
 NEWS_EVERY = 20  # s between two signs of life where the terminal cannot rewrite a line
 
 # Looked for in this order: without a network pip also says that it found no matching version.
@@ -154,28 +155,24 @@ def pip_environment():
     return dict(kept, PIP_USER="0", PYTHONUNBUFFERED="1", PYTHONIOENCODING="utf-8")
 
 
-def _progress_bar(pip):
-    """pip tells how far a download is, line by line, from 24.1 on."""
-    numbers = re.match(r"(\d+)\.(\d+)", pip or "")
-    return "raw" if numbers and (int(numbers.group(1)), int(numbers.group(2))) >= (24, 1) else "off"
+def _at_least(version, wanted):
+    numbers = re.match(r"(\d+)\.(\d+)", version or "")
+    return bool(numbers) and (int(numbers.group(1)), int(numbers.group(2))) >= wanted
 
 
-def install(python, root, log, say, hold=None, pip=None, command=None):
-    """Install requirements.txt with the given interpreter. `hold` is a file descriptor that pip shall keep open,
-    `pip` the version of the pip that will run."""
-    if command is None:
-        command = [
-            str(python),
-            "-m",
-            "pip",
-            "install",
-            "--no-input",
-            "--disable-pip-version-check",
-            "--progress-bar",
-            _progress_bar(pip),
-            "-r",
-            "requirements.txt",
-        ]
+def pip_command(python, present):
+    """pip's command line, given {name: version} of what the environment holds already."""
+    command = [str(python), "-m", "pip", "install", "--no-input", "--disable-pip-version-check"]
+    # From 24.1 on pip tells, line by line, how far a download is.
+    command += ["--progress-bar", "raw" if _at_least(present.get("pip"), (24, 1)) else "off"]
+    # With the setuptools that pyproject.toml asks for at hand, an update of the course alone needs no network.
+    if _at_least(present.get("setuptools"), SETUPTOOLS):
+        command.append("--no-build-isolation")
+    return [*command, "-r", "requirements.txt"]
+
+
+def install(command, root, log, say, hold=None):
+    """Install requirements.txt with the given pip command. `hold` is a file descriptor that pip shall keep open."""
     limit = processes.seconds_from("LABUTILS_INSTALL_DEADLINE", 7200)
     options = {} if hold is None or processes.WINDOWS else {"pass_fds": [hold]}
     child = processes.launch(

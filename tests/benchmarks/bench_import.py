@@ -23,7 +23,7 @@ def run():
     bare = _seconds([sys.executable, "-c", "pass"])
     rows = []
     for module in ("labutils", "labutils.theory", "labutils.bench"):
-        spent = _seconds([sys.executable, "-c", f"import {module}"]) - bare
+        spent = max(_seconds([sys.executable, "-c", f"import {module}"]) - bare, 0)
         rows.append((f"import {module}", "< 0.3 s", f"{spent:.3f} s"))
     started = time.perf_counter()
     state = environment.judge(environment.root_folder()).state

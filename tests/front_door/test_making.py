@@ -123,7 +123,7 @@ def test_a_full_disk_one_sentence(offline, monkeypatch):
     offline.light_venv(stamped=False)
     pip = "print('ERROR: Could not install packages: [Errno 28] No space left on device'); raise SystemExit(1)"
     real = installing.install
-    monkeypatch.setattr(installing, "install", lambda *given: real(*given, command=[sys.executable, "-c", pip]))
+    monkeypatch.setattr(installing, "install", lambda _, *given: real([sys.executable, "-c", pip], *given))
     with pytest.raises(Trouble, match=r"The disk is full .*GB free"):
         environment.prepare(offline.root)
     assert offline.state() == UNFINISHED

@@ -159,7 +159,14 @@ def test_progress_rewrites_one_line_on_a_terminal(capsys):
     assert "50 %" in text and "\n" not in text and text.endswith("\r")
 
 
+def test_a_course_that_was_only_updated_needs_no_network():
+    have = {"pip": "23.2.1", "setuptools": "80.9.0"}
+    assert "--no-build-isolation" in installing.pip_command("python", have)
+    assert "--no-build-isolation" not in installing.pip_command("python", {"pip": "25.0", "setuptools": "65.5"})
+    assert "raw" in installing.pip_command("python", {"pip": "24.1"})
+
+
 def test_a_deadline_that_is_no_number(monkeypatch, tmp_path):
     monkeypatch.setenv("LABUTILS_INSTALL_DEADLINE", "soon")
     with pytest.raises(Trouble, match="must be a number of seconds, not 'soon'"):
-        installing.install(sys.executable, tmp_path, tmp_path / "log", print, command=["true"])
+        installing.install(["true"], tmp_path, tmp_path / "log", print)
