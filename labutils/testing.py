@@ -78,8 +78,14 @@ def _nothing_matches(pattern, root):
 
 
 def settings(folder):
-    """The environment variables of a run: the same on every machine, with Jupyter's own files in `folder`."""
+    """The environment variables of a run: the same on every machine, with all files of the run in `folder`."""
+    temporary = os.path.join(folder, "tmp")  # a killed TensorFlow leaves files: here they go with the run
+    os.mkdir(temporary)
     variables = environment.child_environment(
+        TMPDIR=temporary,
+        TEMP=temporary,
+        TMP=temporary,
+        PYTEST_DEBUG_TEMPROOT=tempfile.gettempdir(),  # pytest's own folders stay, for who looks into a failure
         TF_CPP_MIN_LOG_LEVEL="3",
         KERAS_BACKEND="tensorflow",
         JUPYTER_PLATFORM_DIRS="1",
