@@ -159,9 +159,13 @@ with mirrored(2).scope():
         name="replica-count-changed",
         title="Another replica count in the same process",
         symptom="2 replicas train. You change the 2 to a 4, run the cell again, and get an InternalError whose "
-        "first screen says nothing.",
+        "first screen says nothing; now and then it is a CancelledError that says even less.",
         repro=_COUNTS.format(how=""),
-        outcome=Raises("InternalError", "but that group has size 2"),
+        outcome=Raises(
+            "InternalError",
+            "but that group has size 2",
+            also=(("CancelledError", "Function was cancelled before it was started"),),
+        ),
         remedy=_COUNTS.format(how=",\n        cross_device_ops=tf.distribute.ReductionToOneDevice()"),
         mended=Gives("Both counts train, one after the other.", ("trained_on == 4",)),
         why="The default all-reduce numbers its groups, and a number keeps its size for the life of the process. "

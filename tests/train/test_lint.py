@@ -287,6 +287,9 @@ def test_a_changed_replica_count_says_restart():
     sentence = explain(tf.errors.InternalError(None, None, f"Collective ops is aborted by: {message}"))
     assert "The replica count changed in this process" in sentence and "has 2 replicas" in sentence
     assert "Restart the kernel" in sentence and "devices.mirrored" in sentence
+    # The other error it may give, when another replica's thread comes first.
+    cancelled = tf.errors.CancelledError(None, None, "Function was cancelled before it was started")
+    assert "most likely the replica count changed in this process" in explain(cancelled)
 
 
 def test_devices_too_late_says_restart(machine):

@@ -16,6 +16,13 @@ _KNOWN = (
         "Restart the kernel, or use devices.mirrored, which may change its count freely.",
     ),
     (
+        "CancelledError",
+        r"Function was cancelled before it was started",
+        "replica-count-changed",
+        "An all-reduce was aborted before this step began: most likely the replica count changed in this process. "
+        "Restart the kernel, or use devices.mirrored, which may change its count freely.",
+    ),
+    (
         "RuntimeError",
         r"Virtual devices cannot be modified",
         "devices-too-late",
