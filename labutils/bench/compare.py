@@ -123,14 +123,14 @@ def compare(
 ) -> Comparison:
     """Compare how long `baseline()` and `variant()` take; `.ratio` above 1 means the variant is faster.
 
-    The two take turns in blocks of four, A B B A or B A A B by the toss of a coin, so a machine that slows down
-    slows both, and neither always goes first. Each turn gives one ratio; the verdict rests on the logarithms of
-    these (Hodges-Lehmann centre, Wilcoxon's 99% interval: `stats.centre_and_interval`), which neither drift nor
-    a few very slow calls can sway. A difference below `threshold` (0.02 for 2%) is never reported as one.
+    The two take turns in pairs, so a machine that slows down slows both; in two pairs of every four, drawn by
+    lot, the variant goes first. Each pair gives one ratio, and the verdict rests on the logarithms of these
+    (Hodges-Lehmann centre, Wilcoxon's 99% interval: `stats.centre_and_interval`), which neither drift nor a few
+    very slow calls can sway. A difference below `threshold` (0.02 for 2%) is never reported as one.
 
     `budget` is in seconds, for both sides together, after the first call of each; at least three pairs are
     timed whatever they cost. `sync`, the garbage collector, exceptions and interrupts: as in `measure`. `seed`
-    repeats a run's tosses. Raises TypeError or ValueError for arguments that make no sense.
+    repeats a run's order. Raises TypeError or ValueError for arguments that make no sense.
     """
     watches = Stopwatch(baseline, sync, clock), Stopwatch(variant, sync, clock)
     return compare_watches(*watches, budget=budget, threshold=threshold, seed=seed)
@@ -169,16 +169,18 @@ def _share_calls(a: Stopwatch, b: Stopwatch, longest: float) -> None:
     # Otherwise one side is thousands of times the other's length, and nothing subtle is left to decide.
 
 
-def _take_turns(a: Stopwatch, b: Stopwatch, deadline: float, coin: random.Random) -> tuple[list, list]:
+def _take_turns(a: Stopwatch, b: Stopwatch, deadline: float, lots: random.Random) -> tuple[list, list]:
     """Seconds per call of each side, pair by pair, until the deadline."""
-    left, right, a_first = [], [], True
+    left, right, order = [], [], []
     while len(left) < MOST_PAIRS:
-        if len(left) >= FEWEST and a.clock() + left[-1] * a.calls + right[-1] * b.calls > deadline:
-            break
-        # The second pair of a block mirrors the first, which cancels any steady drift; the coin keeps a machine
-        # with a rhythm of its own from falling into step with the blocks.
-        a_first = coin.random() < 0.5 if len(left) % 2 == 0 else not a_first
-        if a_first:
+        if len(left) >= FEWEST:
+            next_pair = left[-1] * a.calls + right[-1] * b.calls
+            if (a.blind and b.blind) or a.clock() + next_pair > deadline:
+                break
+        # Each side goes first in two pairs of every four, which cancels a steady drift; which two is drawn by
+        # lot, so that a machine with a rhythm of its own does not fall into step with the turns.
+        order = order or lots.sample([True, True, False, False], 4)
+        if order.pop():
             left.append(a.slot())
             right.append(b.slot())
         else:

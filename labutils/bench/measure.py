@@ -122,7 +122,8 @@ def measure(
     kept, unsettled = watch.warm_up(shortest=budget / MOST, seconds=budget / 5)
     values = kept
     while len(values) < MOST:
-        if len(values) >= FEWEST and clock() + values[-1] * watch.calls > start + budget:
+        spent = clock() - start
+        if len(values) >= FEWEST and (watch.blind or spent + values[-1] * watch.calls > budget):
             break
         values.append(watch.slot())
     return describe(values, first=first, watch=watch, unsettled=unsettled)
@@ -130,10 +131,10 @@ def measure(
 
 def describe(values: Iterable[float], *, first: float, watch: Stopwatch, unsettled: str = "") -> Measurement:
     """The Measurement of raw `values` (seconds per call) that `watch` took."""
-    values = tuple(values)
+    values = tuple(map(float, values))  # an injected clock may count in NumPy's numbers
     median, interval = _median(values), stats.median_interval(values)
     reasons = [watch.too_short(median), unsettled, *_doubts(values, median, interval)]
-    return Measurement(values, "s", median, interval, tuple(r for r in reasons if r), first, watch.calls)
+    return Measurement(values, "s", median, interval, tuple(r for r in reasons if r), float(first), watch.calls)
 
 
 def _median(values: tuple[float, ...]) -> float:

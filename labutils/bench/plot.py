@@ -31,7 +31,11 @@ def waterfall(journal: Journal) -> Figure:
     if not start > 0:
         raise ValueError("There is nothing to draw yet: run journal.trial(name, variant) first.")
     rows = len(journal.trials) + 2
-    names = ["baseline", *(textwrap.fill(t.name, 24) for t in journal.trials), "best"]
+    names = [
+        "baseline",
+        *(textwrap.fill(textwrap.shorten(t.name, 60, placeholder=" ..."), 28) for t in journal.trials),
+        "best",
+    ]
     figure, axes = plt.subplots(figsize=(10, 1.3 + 0.62 * rows), layout="constrained")
     _total(axes, 0, start, format_si(start, "s"))
     level = start
@@ -45,6 +49,7 @@ def waterfall(journal: Journal) -> Figure:
     axes.spines[["top", "right", "left"]].set_visible(False)
     axes.tick_params(axis="y", length=0)
     axes.set_title("Where the time went: one change at a time", fontsize=FONT + 2, loc="left")
+    figure.draw_without_rendering()  # the layout takes two passes to make room for labels beside the axes
     plt.close(figure)  # a notebook shows the returned figure; left open it would show twice
     return figure
 

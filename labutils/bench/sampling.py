@@ -36,6 +36,7 @@ class Stopwatch:
         self.fn, self.sync, self.clock = fn, sync, clock
         self.calls = 1
         self.typical = 0.0  # seconds per call, as the warm-up last saw it
+        self.blind = False  # True when the clock shows nothing: no budget would ever be spent
         self.failed = False
         self.tick = clock_step(clock)
 
@@ -92,6 +93,9 @@ class Stopwatch:
         self.typical = slots[0]
         if slots[0] * self.calls >= seconds:
             return slots, ""
+        if slots[0] == 0:
+            self.blind = True
+            return [], ""
         while (spent := self.clock() - start) < seconds and len(slots) < MOST:
             if spent >= seconds / 4 and _settled(slots):
                 return [], ""

@@ -46,18 +46,25 @@ def _outside(n: int, confidence: float) -> int:
 
 
 def _inflation(values) -> float:
-    """How much wider the squared interval grows for runs: (1 + r) / (1 - r), r the lag-one correlation of the signs.
+    """How much wider the squared interval grows for runs: 1 + 2 (r1 + r2 + ...), r_k the correlations of the signs.
 
-    The median's variance depends on how the signs about it correlate (Gastwirth and Rubin 1971); only a
-    correlation that stands clear of chance counts, so that independent values pay nothing.
+    The median's variance depends on how the signs about it correlate (Gastwirth and Rubin 1971). The sum ends
+    at the first lag that does not stand clear of chance, in the manner of Geyer's initial sequence (*Practical
+    Markov chain Monte Carlo*, 1992), so that independent values pay nothing.
     """
     x = np.asarray(values, dtype=float)
-    if len(x) < 20:
-        return 1.0
+    n = len(x)
     signs = np.sign(x - np.median(x))
     power = float(np.dot(signs, signs))
-    r = float(np.dot(signs[1:], signs[:-1])) / power if power else 0.0
-    return (1 + r) / (1 - r) if 1.64 / math.sqrt(len(x)) < r < 1 else 1.0
+    total = 1.0
+    if n < 20 or power == 0:
+        return total
+    for lag in range(1, n // 4):
+        r = float(np.dot(signs[lag:], signs[:-lag])) / power
+        if r < 1.64 / math.sqrt(n):
+            break
+        total += 2 * r
+    return total
 
 
 def spread(values) -> float:
@@ -91,7 +98,7 @@ def centre_and_interval(differences) -> tuple[float, float, float]:
 
     The centre is the Hodges-Lehmann estimate, the median of all pairwise means; the interval inverts Wilcoxon's
     signed-rank test (Hollander, Wolfe and Chicken, *Nonparametric Statistical Methods*, 3.2 and 3.3). It needs
-    differences symmetric about their centre, which the coin that orders each block provides, and shrugs off
+    differences symmetric about their centre, which drawing by lot who goes first provides, and shrugs off
     spikes. Below ten pairs ranks are too coarse for 99% and Student's t takes over: under spikes it errs
     towards a wide interval. Below three the interval is unbounded.
     """
