@@ -14,7 +14,7 @@ from numbers import Real
 import numpy as np
 
 from labutils.bench import stats
-from labutils.bench.measure import Measurement, describe
+from labutils.bench.measure import Measurement, describe, doubts_html
 from labutils.bench.sampling import FEWEST, FEWEST_TICKS, Stopwatch, check_budget
 from labutils.bench.units import format_ratio
 
@@ -101,13 +101,9 @@ class Comparison:
             for name, text in self._sides()
         )
         table = f"<table>{rows}</table>" if rows else ""
-        doubts = "".join(
-            f'<div style="color:#a33c00">&#9888; Not to be trusted: {html.escape(reason)}.</div>'
-            for reason in self.unstable
-        )
         return (
             f'<div><b style="color:{colour}">{head}</b>: {html.escape(rest)}. {html.escape(self._explained())}'
-            f"{doubts}{table}</div>"
+            f"{doubts_html(self.unstable)}{table}</div>"
         )
 
 

@@ -68,31 +68,32 @@ class Measurement:
         )
 
     def __str__(self) -> str:
-        if not self.values:
-            return "nothing measured"
-        middle, low, high = format_si_together([self.median, *self.interval], self.unit)
-        unit = unit_of(self.median, self.unit)
-        grouped = f" x {self.calls:,} calls" if self.calls > 1 else ""
-        return f"{middle} {unit} (95% {low} to {high} {unit}, n = {self.n:,}{grouped})"
+        return f"{self._middle()} ({self._fine_print()})" if self.values else "nothing measured"
 
     def __repr__(self) -> str:
         return "\n".join([str(self), *(f"  not to be trusted - {reason}" for reason in self.unstable)])
 
     def _repr_html_(self) -> str:
-        doubts = "".join(
-            f'<div style="color:#a33c00">&#9888; Not to be trusted: {html.escape(reason)}.</div>'
-            for reason in self.unstable
-        )
-        return f"<div><b>{self._headline()}</b> {html.escape(self._fine_print())}{doubts}</div>"
+        if not self.values:
+            return "<div>nothing measured</div>"
+        first = "" if math.isnan(self.first) else f"; first call {format_si(self.first, self.unit)}"
+        headline = f"<b>{html.escape(self._middle())}</b> ({html.escape(self._fine_print() + first)})"
+        return f"<div>{headline}{doubts_html(self.unstable)}</div>"
 
-    def _headline(self) -> str:
-        return html.escape(format_si(self.median, self.unit)) if self.values else "nothing measured"
+    def _middle(self) -> str:
+        return format_si(self.median, self.unit)
 
     def _fine_print(self) -> str:
-        if not self.values:
-            return ""
-        first = f"; first call {format_si(self.first, self.unit)}" if not math.isnan(self.first) else ""
-        return str(self).partition(" (")[2].join(("(", "")).removesuffix(")") + first + ")"
+        _, low, high = format_si_together([self.median, *self.interval], self.unit)
+        grouped = f" x {self.calls:,} calls" if self.calls > 1 else ""
+        return f"95% {low} to {high} {unit_of(self.median, self.unit)}, n = {self.n:,}{grouped}"
+
+
+def doubts_html(reasons: Iterable[str]) -> str:
+    """The reasons not to trust a figure, a line each, for a notebook."""
+    return "".join(
+        f'<div style="color:#a33c00">&#9888; Not to be trusted: {html.escape(reason)}.</div>' for reason in reasons
+    )
 
 
 def measure(

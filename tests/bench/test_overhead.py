@@ -1,7 +1,7 @@
 """What the harness costs: under 1% of a function of one millisecond, that is 10 µs a call.
 
-Nothing here compares two wall times, which a busy machine would upset: the harness is timed around work that
-does nothing, and its share of the processor is read between two calls of the function.
+Nothing here compares two runs, which a busy machine would upset: the harness is timed around work that does
+nothing or that times itself, and its share of the processor is read between two calls of the function.
 """
 
 import subprocess
@@ -22,6 +22,21 @@ def test_a_value_contains_less_than_one_percent_of_harness(sync):
     watch = Stopwatch(lambda: None, sync, time.perf_counter)
     assert watch.calls == 1  # the dearest case: nothing to share the clock's readings with
     assert median(watch.slot() for _ in range(2000)) < ONE_PERCENT
+
+
+def test_a_function_of_a_millisecond_is_reported_within_one_percent_of_its_own_account():
+    own = []
+
+    def work():
+        start = time.perf_counter()
+        while time.perf_counter() - start < 1e-3:
+            pass
+        own.append(time.perf_counter() - start)
+
+    found = measure(work, budget=0.5)
+    assert found.calls == 1
+    added = [value - inside for value, inside in zip(found.values, own[-found.n :], strict=True)]
+    assert 0 < median(added) < ONE_PERCENT
 
 
 def between_calls(run):
