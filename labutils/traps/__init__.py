@@ -41,9 +41,12 @@ def for_chapter(number: str) -> tuple[Trap, ...]:
     return tuple(trap for trap in TRAPS.values() if number in trap.chapters)
 
 
-def show(*names: str) -> Cards:
-    """The cards of these traps, for the last line of a cell. Raises KeyError, with the names there are."""
+def show(*names: str, folded: bool = False) -> Cards:
+    """The cards of these traps, for the last line of a cell; `folded` leaves just titles, to be clicked open.
+
+    Raises KeyError, with the names there are.
+    """
     unknown = [name for name in names if name not in TRAPS]
     if unknown:
         raise KeyError(f"No trap is called {unknown[0]!r}. There are: {', '.join(TRAPS)}.")
-    return Cards(tuple(TRAPS[name] for name in names))
+    return Cards(tuple(TRAPS[name] for name in names), folded)

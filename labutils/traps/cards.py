@@ -21,15 +21,19 @@ _CODE = "background:#8881;padding:8px;border-radius:4px;margin:4px 0;overflow-x:
 
 @dataclass(frozen=True)
 class Cards:
-    """Some traps, to be shown one below the other."""
+    """Some traps, to be shown one below the other; `folded` ones show their titles until they are clicked."""
 
     traps: tuple[Trap, ...]
+    folded: bool = False
 
     def __repr__(self) -> str:
         return "\n\n".join(text_card(trap) for trap in self.traps)
 
     def _repr_html_(self) -> str:
-        return "\n".join(html_card(trap) for trap in self.traps)
+        cards = [html_card(trap) for trap in self.traps]
+        if self.folded:
+            cards = [_folded(trap, card) for trap, card in zip(self.traps, cards, strict=True)]
+        return "\n".join(cards)
 
     def _repr_markdown_(self) -> str:
         return "\n\n".join(markdown_card(trap) for trap in self.traps)
@@ -53,6 +57,10 @@ def html_card(trap: Trap) -> str:
             "</div>",
         ]
     )
+
+
+def _folded(trap: Trap, card: str) -> str:
+    return f'<details style="margin:6px 0"><summary>{_inline(trap.title)}</summary>{card}</details>'
 
 
 def markdown_card(trap: Trap) -> str:
