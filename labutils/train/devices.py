@@ -55,8 +55,8 @@ class Machine:
         if self.kind == "GPU":
             return []
         cannot = [
-            f"A speed-up from replicas inside one kernel: all {self.replicas} logical devices share "
-            f"{self.cores} core{'s' if self.cores != 1 else ''}.",
+            f"A speed-up from more replicas: all {self.replicas} logical devices share the {self.cores} "
+            f"core{'s' if self.cores != 1 else ''} that one device could use alone.",
             "The speed of a GPU, or of the links between GPUs.",
         ]
         if self.cores == 1:

@@ -33,7 +33,7 @@ class PhaseTimes:
 
     @property
     def total(self):
-        """The sum of the four phases in seconds; a whole step is shorter, since nothing waits between them."""
+        """The sum of the four phases in seconds; a whole step is usually shorter: it waits once, not after each."""
         return self.split + self.compute + self.all_reduce + self.update
 
 
