@@ -31,8 +31,9 @@ def draw_shares(full, tail, title="", width=10.0):
 
 
 def _draw_panel(axes, shares, most, title):
+    heights = [examples for examples, _ in shares]
+    axes.bar(range(len(shares)), heights, color=[_color(*share) for share in shares], width=0.7)
     for replica, (examples, weight) in enumerate(shares):
-        axes.bar(replica, examples, color=_color(examples, weight), width=0.7)
         label = f"{examples}\n×{weight:.2g}" if examples else "none"
         axes.text(replica, examples + 0.03 * most, label, ha="center", va="bottom", size=12)
     axes.set_ylim(0, most * 1.38)

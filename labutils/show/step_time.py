@@ -31,7 +31,15 @@ def draw_step_time(spec, replica_counts=REPLICAS, width=12.0):
         _draw_stack(left, counts, timelines)
         _draw_throughput(right, counts, timelines, single.throughput)
         handles, labels = left.get_legend_handles_labels()
-        figure.legend(handles, labels, loc="upper left", bbox_to_anchor=(0.065, 0.935), ncols=5, handlelength=1)
+        figure.legend(
+            handles,
+            labels,
+            loc="upper left",
+            bbox_to_anchor=(0.065, 0.935),
+            ncols=5,
+            handlelength=0.9,
+            columnspacing=1.1,
+        )
         figure.text(0.02, 0.975, _headline(spec), size=14, weight="bold", va="top")
     return figure
 
@@ -73,7 +81,7 @@ def _draw_throughput(axes, counts, timelines, single):
     gain = real[-1] / single
     gain = f"{gain:,.0f}" if gain >= 10 else f"{gain:.2g}"
     axes.set_title(
-        f"{counts[-1]} replica{'s' if counts[-1] > 1 else ''} do the work of {gain} ({percent:.0%})", size=14
+        f"{counts[-1]} replica{'s' if counts[-1] > 1 else ''} do the work of {gain} ({percent:.0%})", size=14, pad=8
     )
 
 
@@ -87,9 +95,9 @@ def _headline(spec):
 
 
 def _doublings(smallest, largest, single):
-    """Ticks at the throughput of one replica times powers of two, eight at most."""
+    """Ticks at the throughput of one replica times powers of two, five at most."""
     low, high = math.floor(math.log2(smallest / single)), math.ceil(math.log2(largest / single))
-    step = -(-(high - low + 1) // 8)
+    step = -(-(high - low + 1) // 5)
     return [single * 2.0**power for power in range(high, low - 1, -step)]
 
 
