@@ -111,7 +111,7 @@ def test_data_is_the_same_every_time_and_cannot_be_written_to(digits):
 
     again = data._split("x", *(np.array(a) for a in (digits.x_train, digits.y_train, digits.x_test, digits.y_test)))
     assert digits.x_train.shape == (1280, 8, 8, 1) and digits.x_test.shape == (517, 8, 8, 1)
-    assert digits.x_train.dtype == np.float32 and 0 <= digits.x_train.min() and digits.x_train.max() == 1
+    assert digits.x_train.dtype == np.float32 and digits.x_train.min() >= 0 and digits.x_train.max() == 1
     assert digits.classes == again.classes == 10
     assert np.bincount(digits.y_train).min() > 100  # every class is there in numbers
     with pytest.raises(ValueError, match="read-only"):

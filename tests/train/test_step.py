@@ -37,9 +37,7 @@ def plain_keras(optimizer, make=models.mlp, batch=64, samples=1280):
     digits = data.digits()
     model = make()
     model.compile(optimizer(), crossentropy())
-    model.fit(
-        digits.x_train[:samples], digits.y_train[:samples], batch_size=batch, epochs=1, shuffle=False, verbose=0
-    )
+    model.fit(digits.x_train[:samples], digits.y_train[:samples], batch_size=batch, epochs=1, shuffle=False, verbose=0)
     return model.get_weights()
 
 
