@@ -89,10 +89,6 @@ def drop_last(notebook):
     notebook.cells.pop()
 
 
-def drop_assertion(notebook):
-    del notebook.cells[5]
-
-
 PLANTED = [
     ("title", source(0, "In miniature, 5 minutes"), 0),
     ("title", source(0, "# In miniature"), 0),
