@@ -14,9 +14,15 @@ if TYPE_CHECKING:
     from labutils.traps.registry import Trap
 
 # Okabe and Ito's vermillion and bluish green: told apart by every kind of sight, in both Jupyter themes.
+# They tint backgrounds and signs only: words keep the theme's own ink, which is readable on its page.
 _WRONG, _RIGHT = "#D55E00", "#009E73"
 _CARD = f"border:1px solid #8884;border-left:4px solid {_WRONG};border-radius:4px;padding:2px 14px 8px;margin:8px 0"
-_CODE = "background:#8881;padding:8px;border-radius:4px;margin:4px 0;overflow-x:auto;line-height:1.35"
+_CODE = (
+    "font-family:var(--jp-code-font-family, monospace);font-size:13px;line-height:1.35;"
+    "background:#8881;padding:8px;border-radius:4px;margin:4px 0;overflow-x:auto"
+)
+_CONTEXT = 1  # unchanged lines shown on either side of a change
+_GAP = "⋮"
 
 
 @dataclass(frozen=True)
@@ -30,41 +36,46 @@ class Cards:
         return "\n\n".join(text_card(trap) for trap in self.traps)
 
     def _repr_html_(self) -> str:
-        cards = [html_card(trap) for trap in self.traps]
-        if self.folded:
-            cards = [_folded(trap, card) for trap, card in zip(self.traps, cards, strict=True)]
-        return "\n".join(cards)
+        return "\n".join(_folded(trap) if self.folded else html_card(trap) for trap in self.traps)
 
     def _repr_markdown_(self) -> str:
         return "\n\n".join(markdown_card(trap) for trap in self.traps)
 
 
 def html_card(trap: Trap) -> str:
-    """One trap as HTML. Lines that the remedy changes are marked in both snippets."""
-    removed, added = changed_lines(trap.repro, trap.remedy)
+    """One trap as HTML: the repro in full, of the remedy what changes, and the rest to be clicked open."""
+    name = f"<small><code>{trap.name}</code></small>"
+    return f'<div style="{_CARD}">\n{_paragraph(f"<b>{_inline(trap.title)}</b> {name}")}\n{_body(trap)}\n</div>'
+
+
+def _folded(trap: Trap) -> str:
+    summary = f"<summary>{_inline(trap.title)}</summary>"
+    return f'<details style="margin:6px 0">{summary}<div style="{_CARD}">\n{_body(trap)}\n</div></details>'
+
+
+def _body(trap: Trap) -> str:
+    goes = _goes(trap)
+    repro = [(line, _WRONG if number in goes else "") for number, line in enumerate(trap.repro.splitlines())]
+    change = [(f"{sign} {line}".rstrip(), {"+": _RIGHT, "-": _WRONG}.get(sign, "")) for sign, line in changes(trap)]
     return "\n".join(
         [
-            f'<div style="{_CARD}">',
-            f'<p style="margin:6px 0"><b>{_inline(trap.title)}</b> <small><code>{trap.name}</code></small></p>',
-            f'<p style="margin:6px 0">{_inline(trap.symptom)}</p>',
-            _details("Both snippets start with", trap.setup),
-            _code(trap.repro, removed, _WRONG),
-            f'<p style="margin:6px 0"><b style="color:{_WRONG}">Gives</b> {_inline(str(trap.outcome))}</p>',
-            _code(trap.remedy, added, _RIGHT),
-            f'<p style="margin:6px 0"><b style="color:{_RIGHT}">Mended</b> {_inline(str(trap.mended))}</p>',
-            f'<p style="margin:6px 0"><b>Why</b> {_inline(trap.why)}</p>',
-            f'<p style="margin:6px 0"><small>Seen on {escape(trap.versions)} · {_links(trap)}</small></p>',
-            "</div>",
+            _paragraph(_inline(trap.symptom)),
+            _details("It starts with", trap.setup),
+            _code(repro),
+            _paragraph(f"{_sign('✗', _WRONG)} <b>Gives</b> {_inline(str(trap.outcome))}"),
+            _code(change),
+            _details("The whole mended program", trap.program("remedy")),
+            _paragraph(f"{_sign('✓', _RIGHT)} <b>Mended</b> {_inline(str(trap.mended))}"),
+            _paragraph(f"<b>Why</b> {_inline(trap.why)}"),
+            _paragraph(f"<small>Seen on {escape(trap.versions)} · {_links(trap)}</small>"),
         ]
     )
 
 
-def _folded(trap: Trap, card: str) -> str:
-    return f'<details style="margin:6px 0"><summary>{_inline(trap.title)}</summary>{card}</details>'
-
-
 def markdown_card(trap: Trap) -> str:
-    """One trap as Markdown."""
+    """One trap as Markdown, with the same parts."""
+    change = "\n".join(f"{sign} {line}".rstrip() for sign, line in changes(trap))
+    whole = f"```python\n{trap.program('remedy')}```"
     links = " · ".join(f"<{url}>" for url in trap.references)
     return "\n\n".join(
         [
@@ -72,7 +83,8 @@ def markdown_card(trap: Trap) -> str:
             trap.symptom,
             f"```python\n{trap.repro}```",
             f"**Gives** {trap.outcome}",
-            f"```python\n{trap.remedy}```",
+            f"```diff\n{change}\n```",
+            f"<details><summary>The whole mended program</summary>\n\n{whole}\n\n</details>",
             f"**Mended** {trap.mended}",
             f"**Why** {trap.why}",
             f"Seen on {trap.versions} · {links}",
@@ -85,30 +97,56 @@ def text_card(trap: Trap) -> str:
     return f"{trap.title} ({trap.name})\n{trap.symptom}\nGives: {trap.outcome}\nWhy: {trap.why}"
 
 
-def changed_lines(before: str, after: str) -> tuple[set[int], set[int]]:
-    """The numbers, from 0, of the lines that go and of the lines that come."""
-    old, new = before.splitlines(), after.splitlines()
-    removed, added = set(), set()
-    for tag, i1, i2, j1, j2 in difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
-        if tag != "equal":
-            removed.update(range(i1, i2))
-            added.update(range(j1, j2))
-    return removed, added
+def changes(trap: Trap) -> list[tuple[str, str]]:
+    """What the remedy changes, as (sign, line): "+" comes, "-" goes, " " stays beside a change, "⋮" is the rest.
+
+    A line that goes is listed only where nothing comes in its place; the repro has it marked already.
+    """
+    old, new = trap.repro.splitlines(), trap.remedy.splitlines()
+    shown, end = [], 0
+    for group in _matcher(trap).get_grouped_opcodes(_CONTEXT):
+        if group[0][3] > end:
+            shown.append((_GAP, ""))
+        for tag, i1, i2, j1, j2 in group:
+            if tag == "delete":
+                shown += [("-", line) for line in old[i1:i2]]
+            lines = [line for line in new[j1:j2] if line or tag != "equal"]
+            shown += [(" " if tag == "equal" else "+", line) for line in lines]
+        end = group[-1][4]
+    return shown if end == len(new) else [*shown, (_GAP, "")]
 
 
-def _code(source: str, marked: set[int], colour: str) -> str:
-    lines = []
-    for number, line in enumerate(source.rstrip("\n").splitlines()):
-        style = f' style="background:{colour}33"' if number in marked and line.strip() else ""
-        lines.append(f"<span{style}>{escape(line)}</span>")
-    return f'<pre style="{_CODE}">' + "\n".join(lines) + "</pre>"
+def _goes(trap: Trap) -> set[int]:
+    """The numbers, from 0, of the repro's lines that the remedy takes out or replaces."""
+    spans = [range(i1, i2) for tag, i1, i2, _, _ in _matcher(trap).get_opcodes() if tag != "equal"]
+    return {number for span in spans for number in span}
+
+
+def _matcher(trap: Trap) -> difflib.SequenceMatcher:
+    return difflib.SequenceMatcher(None, trap.repro.splitlines(), trap.remedy.splitlines(), autojunk=False)
+
+
+def _code(lines: list[tuple[str, str]]) -> str:
+    spans = []
+    for line, colour in lines:
+        tint = f' style="background:{colour}33"' if colour and line.strip() else ""
+        spans.append(f"<span{tint}>{escape(line)}</span>")
+    return f'<pre style="{_CODE}">' + "\n".join(spans) + "</pre>"
 
 
 def _details(summary: str, source: str) -> str:
     return (
-        f"<details><summary><small>{summary} …</small></summary>"
+        f'<details style="margin:6px 0"><summary><small>{summary} …</small></summary>'
         f'<pre style="{_CODE}">{escape(source.rstrip())}</pre></details>'
     )
+
+
+def _paragraph(html: str) -> str:
+    return f'<p style="margin:6px 0">{html}</p>'
+
+
+def _sign(sign: str, colour: str) -> str:
+    return f'<b style="color:{colour}">{sign}</b>'
 
 
 def _inline(text: str) -> str:

@@ -3,15 +3,18 @@
 import ast
 import dataclasses
 import os
+import re
 import subprocess
 import sys
 import time
+from html.parser import HTMLParser
 from urllib.parse import urlparse
 
 import psutil
 import pytest
 
 from labutils import traps
+from labutils.traps.cards import changes
 
 EVERY = pytest.mark.parametrize("trap", traps.TRAPS.values(), ids=traps.TRAPS)
 REQUIRED = {
@@ -72,20 +75,107 @@ def test_an_unknown_name_is_answered_with_the_known_ones():
         traps.show("no-such")
 
 
+class Card(HTMLParser):
+    """What a card shows at once, what it holds folded by its summary, and its blocks of code in order."""
+
+    def __init__(self, html):
+        super().__init__()
+        self.open, self.folded, self.code, self.tinted = "", {}, [], []
+        self._summary = self._in = None
+        self._tint = False
+        self.feed(html)
+
+    def handle_starttag(self, tag, attrs):
+        if tag == "details":
+            self._summary = ""
+        if tag in ("summary", "pre"):
+            self._in = tag
+        if tag == "pre" and not self._summary:
+            self.code.append("")
+        self._tint = tag == "span" and bool(attrs)
+
+    def handle_endtag(self, tag):
+        if tag == "details":
+            self._summary = None
+        if tag == self._in:
+            self._in = None
+        if tag == "span":
+            self._tint = False
+
+    def handle_data(self, data):
+        if self._in == "summary":
+            self._summary += data
+        elif self._summary:
+            self.folded[self._summary] = self.folded.get(self._summary, "") + data
+        else:
+            self.open += data
+            if self._in == "pre":
+                self.code[-1] += data
+        if self._tint:
+            self.tinted.append(data)
+
+
+SETUP, WHOLE = "It starts with …", "The whole mended program …"
+
+
 @EVERY
-def test_a_card_shows_all_and_is_the_same_each_time(trap):
+def test_a_card_shows_the_repro_and_the_change_and_folds_the_rest(trap):
+    card = Card(trap._repr_html_())
+    repro, change = card.code
+    assert repro == trap.repro.rstrip("\n")
+    assert card.folded == {SETUP: trap.setup.rstrip(), WHOLE: trap.program("remedy").rstrip()}
+    for part in (trap.title, trap.symptom, str(trap.outcome), str(trap.mended), trap.why, trap.versions):
+        assert part.replace("`", "") in card.open
+    assert "+ " in change and len(change.splitlines()) <= 10
+    assert all(f'href="{url}"' in trap._repr_html_() for url in trap.references)
+
+
+@EVERY
+def test_the_lines_shown_turn_the_repro_into_the_remedy(trap):
+    """Whoever changes just what is marked, by hand, ends with the remedy."""
+    marked = set(Card(trap._repr_html_()).tinted)
+    kept = [line for line in trap.repro.splitlines() if line not in marked]
+    added = [line for sign, line in changes(trap) if sign == "+"]
+    assert added and sorted([*kept, *added]) == sorted(trap.remedy.splitlines())
+    assert {f"+ {line}" for line in added if line} <= marked
+
+
+@EVERY
+def test_a_card_is_the_same_each_time(trap):
     card = traps.show(trap.name)
-    html, markdown = card._repr_html_(), card._repr_markdown_()
-    assert html == traps.show(trap.name)._repr_html_() and "0x" not in html
-    assert trap.name in html and "Mended" in html and all(url in html for url in trap.references)
-    assert trap.repro in markdown and trap.remedy in markdown
+    assert card._repr_html_() == trap._repr_html_() == traps.show(trap.name)._repr_html_()
+    assert card._repr_markdown_() == traps.show(trap.name)._repr_markdown_()
     assert trap.title in repr(card)
 
 
-def test_a_card_escapes_and_marks_what_the_remedy_changes():
-    html = traps.TRAPS["uneven-last-batch"]._repr_html_()
-    assert "#009E7333" in html and "#D55E0033" in html  # the changed line, on either side
-    assert "<lambda>" not in html
+@EVERY
+def test_markdown_holds_both_programs(trap):
+    markdown = trap._repr_markdown_()
+    blocks = re.findall(r"```(\w+)\n(.*?)```", markdown, re.DOTALL)
+    assert [language for language, _ in blocks] == ["python", "diff", "python"]
+    assert (blocks[0][1], blocks[2][1]) == (trap.repro, trap.program("remedy"))
+    assert blocks[1][1].startswith(("+", "-", " ", "⋮")) and trap.title in markdown
+
+
+def test_a_card_escapes_what_is_code():
+    html = traps.TRAPS["train-step-sums-replicas"]._repr_html_()
+    assert "{&quot;loss&quot;: loss}" in html
+    assert "<lambda" not in html and "<module" not in html and "0x" not in html
+
+
+def test_code_scrolls_in_the_font_of_code():
+    for style in re.findall(r'<pre style="([^"]*)"', traps.TRAPS["uneven-last-batch"]._repr_html_()):
+        assert "font-family:var(--jp-code-font-family, monospace)" in style
+        assert "font-size:13px" in style and "overflow-x:auto" in style
+
+
+def test_folded_cards_show_their_titles_alone():
+    names = "uneven-last-batch", "devices-too-late"
+    html = traps.show(*names, folded=True)._repr_html_()
+    for name in names:
+        title = traps.TRAPS[name].title.replace("'", "&#x27;")
+        assert html.count(title) == 1 and f"<summary>{title}</summary>" in html
+    assert html.count("<details") == html.count("</details>") == 3 * len(names)
 
 
 def test_conditions_that_do_not_hold_are_told():
