@@ -56,13 +56,13 @@ class CriticalBatch:
             return "Any critical batch would fit these points: measure batches that are further apart."
         if math.isinf(high):
             return (
-                f"The critical batch may lie far beyond the largest batch measured, {largest:,}: all that the data say "
-                f"is at least {low:,.0f}. Measure larger batches."
+                f"The critical batch may lie far beyond the largest batch measured, {largest:,}: all that the data "
+                f"say is at least {low:,.0f}. Measure larger batches."
             )
         if low == 0:
             return (
-                f"The critical batch may lie far below the smallest batch measured, {smallest:,}: all that the data say "
-                f"is at most {high:,.0f}. Measure smaller batches."
+                f"The critical batch may lie far below the smallest batch measured, {smallest:,}: all that the data "
+                f"say is at most {high:,.0f}. Measure smaller batches."
             )
         return _extrapolated(self.critical_batch, smallest, largest)
 
@@ -91,7 +91,7 @@ def critical_batch(batches, steps=None, *, examples=None, dataset_size=None):
     """
     batches, examples = _runs(batches, steps, examples, dataset_size)
     logs = np.log(examples)
-    grid = np.linspace(math.log(batches.min() / _REACH), math.log(batches.max() * _REACH), 3000)
+    grid = np.linspace(math.log(batches.min() / _REACH), math.log(batches.max() * _REACH), 1500)
     weights = np.ones(len(batches))
     for _ in range(20):
         best = _minimum(batches, logs, weights, grid)
@@ -99,7 +99,9 @@ def critical_batch(batches, steps=None, *, examples=None, dataset_size=None):
         spread = 1.4826 * np.median(np.abs(residuals))  # that of a normal distribution with this median
         if len(batches) < _LEAST_ROBUST or spread < 1e-9:
             break
-        weights = np.minimum(1, _HUBER * spread / np.maximum(np.abs(residuals), 1e-12))
+        before, weights = weights, np.minimum(1, _HUBER * spread / np.maximum(np.abs(residuals), 1e-12))
+        if np.allclose(before, weights, atol=1e-4):
+            break
     mean = np.average(logs - np.log1p(batches / math.exp(best)), weights=weights)
     interval = _interval(best, batches, logs, weights, grid)
     return CriticalBatch(math.exp(best), math.exp(mean), interval, (int(batches.min()), int(batches.max())))

@@ -86,7 +86,10 @@ def _jackknife(variance, signal):
     count = len(signal)
     if count < 2:
         return math.nan
-    rest = (variance.sum() - variance) / (signal.sum() - signal)
+    others = signal.sum() - signal
+    if not np.all(others > 0):
+        return math.nan
+    rest = (variance.sum() - variance) / others
     return float(np.sqrt((count - 1) / count * ((rest - rest.mean()) ** 2).sum()))
 
 
