@@ -12,6 +12,7 @@ def batch_axis(axes, low, high, most=8, label="global batch (examples)"):
     axes.minorticks_off()
     axes.set_xlim(low, high)
     axes.set_xticks(ticks, [f"{tick:,}" for tick in ticks])
+    axes.tick_params(axis="x", pad=8)  # clear of the lowest number on the other axis
     axes.set_xlabel(label)
 
 
@@ -21,6 +22,7 @@ def log_axis(axis, low, high, most=6):
     getattr(axes, f"set_{name}scale")("log")
     getattr(axes, f"set_{name}lim")(low, high)
     axis.set_ticks([], minor=True)
+    axis.set_tick_params(pad=8 if name == "x" else 4)  # clear of the lowest number on the other axis
     ticks = log_ticks(low, high, most)
     axis.set_ticks(ticks, [short(tick) for tick in ticks])
 

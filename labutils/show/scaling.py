@@ -71,7 +71,7 @@ def draw_convergence(table, benchmarks=("ResNet-50", "BERT"), width=13.0):
         for place, (benchmark, rows) in enumerate(zip(benchmarks, tables, strict=True)):
             axes = figure.add_axes((share * (place + 0.16), 0.22, share * 0.81, 0.5))
             _draw_benchmark(axes, benchmark, rows)
-        _dress(figure, "A larger batch needs more examples: measured, fitted, and predicted unseen", table.source)
+        _dress(figure, "A larger batch needs more examples to get to the target", table.source)
         handles, labels = figure.axes[0].get_legend_handles_labels()
         figure.legend(handles, labels, loc="upper left", bbox_to_anchor=(0.04, 0.91), ncols=4, handlelength=1.5)
     return figure

@@ -13,7 +13,7 @@ from labutils.theory.scaling import scale_learning_rate
 
 _LINES = (("linear", PREDICTED[0], "-"), ("sqrt", PREDICTED[2], "--"))
 _NAMES = {"linear": "linear rule", "sqrt": "square-root rule"}
-_HALO = [patheffects.withStroke(linewidth=6, foreground="white")]
+_HALO = [patheffects.withStroke(linewidth=5, foreground="white")]
 
 
 def draw_tradeoff(points, fit, title="What a larger batch saves in steps and costs in examples", source="", width=10.0):
@@ -41,7 +41,7 @@ def draw_tradeoff(points, fit, title="What a larger batch saves in steps and cos
         axes.plot(*critical, "*", color=PREDICTED[0], ms=22, label=_critical_words(fit), zorder=4)
         log_axis(axes.xaxis, min(*xs, fit.least_steps) / 1.15, max(xs) * 1.5)
         log_axis(axes.yaxis, min(*ys, fit.least_examples) / 1.25, max(ys) * 1.4)
-        _label_batches(figure, axes, batches, steps, critical)
+        _label_batches(figure, axes, batches, steps, fit)
         axes.set_xlabel("steps to target")
         axes.set_ylabel("examples to target", labelpad=8)
         axes.grid()
@@ -99,16 +99,32 @@ def _rounded(value):
     return short(round(value) if value >= 10 else value)
 
 
-def _label_batches(figure, axes, batches, steps, star):
-    """Write each batch beside its slowest run, unless the star or the label before it stands there already."""
-    taken = [axes.transData.transform(star) / figure.dpi]
+def _label_batches(figure, axes, batches, steps, fit):
+    """Write each batch on its runs' side of the curve, unless the star or another label stands there already."""
+
+    def inches(x, y):
+        return axes.transData.transform((x, y)) / figure.dpi
+
+    star = inches(fit.steps(fit.critical_batch), fit.examples(fit.critical_batch))
+    taken = [(*(star - 0.15), *(star + 0.15))]
     for batch in np.unique(batches):
-        slowest = steps[batches == batch].max()
-        place = axes.transData.transform((slowest, slowest * batch)) / figure.dpi  # inches
-        if all(abs(place[0] - x) > 0.75 or abs(place[1] - y) > 0.25 for x, y in taken):
-            taken.append(place)
-            look = {"textcoords": "offset points", "color": MEASURED, "path_effects": _HALO, "zorder": 5}
-            axes.annotate(f"{batch:,.0f}", (slowest, slowest * batch), (9, 5), **look)
+        runs, text = steps[batches == batch], f"{batch:,.0f}"
+        above = np.exp(np.log(runs).mean()) >= fit.steps(batch)
+        run = runs.max() if above else runs.min()
+        side = 1 if above else -1
+        near = inches(run, run * batch) + side * np.array([0.12, 0.05])
+        far = near + side * np.array([0.11 * len(text), 0.2])
+        box = (*np.minimum(near, far), *np.maximum(near, far))
+        if any(_overlap(box, other) for other in taken):
+            continue
+        taken.append(box)
+        align = {"ha": "left", "va": "bottom"} if above else {"ha": "right", "va": "top"}
+        look = {"textcoords": "offset points", "color": MEASURED, "path_effects": _HALO, "zorder": 5, **align}
+        axes.annotate(text, (run, run * batch), (9 * side, 4 * side), **look)
+
+
+def _overlap(box, other):
+    return box[0] < other[2] and other[0] < box[2] and box[1] < other[3] and other[1] < box[3]
 
 
 def _edges(centres):
