@@ -57,7 +57,8 @@ def draw_map(batches, rates, steps, critical_batch=None, title="Which learning r
     `steps[batch, rate, seed]` is nan where a run did not reach the target; a cell shows the median of its seeds,
     and a cross where one of them did not get there. Best rates are those of the medians; their bars run over the
     best rates of each seed. Both rules start from the best rate at the smallest batch. `critical_batch`, a
-    number, is marked. ValueError for a shape that does not fit or where no run reached the target.
+    number, is marked. ValueError for a shape that does not fit, values
+    that do not rise, or where no run reached the target.
     """
     batches, rates, steps = (np.asarray(values, float) for values in (batches, rates, steps))
     if steps.ndim != 3 or steps.shape[:2] != (len(batches), len(rates)):
@@ -65,6 +66,8 @@ def draw_map(batches, rates, steps, critical_batch=None, title="Which learning r
             f"steps must have the shape (batches, rates, seeds), here ({len(batches)}, {len(rates)}, ...), but it has "
             f"{steps.shape}: put one value per run, nan where it did not reach the target."
         )
+    if np.any(np.diff(batches) <= 0) or np.any(np.diff(rates) <= 0) or min(*batches, *rates) <= 0:
+        raise ValueError("batches and rates must be above zero and rise: sort them, and `steps` along with them.")
     medians = np.median(steps, axis=2)  # nan where one seed is nan
     reached = np.isfinite(medians)
     if not reached.any():
@@ -155,9 +158,11 @@ def _draw_best(axes, batches, rates, steps, medians):
             continue
         best[batch] = rates[np.nanargmin(medians[place])]
         of_seeds = [rates[np.nanargmin(seed)] for seed in steps[place].T if np.isfinite(seed).any()]
-        bars = [[best[batch] - min(best[batch], *of_seeds)], [max(best[batch], *of_seeds) - best[batch]]]
+        ends = min(best[batch], *of_seeds), max(best[batch], *of_seeds)
+        axes.vlines(batch, *ends, color="white", lw=7, zorder=4.5)  # so that the bar is seen on dark cells
         look = {"fmt": "o", "ms": 12, "mfc": "#F0E442", "mec": style.INK, "mew": 2, "ecolor": style.INK, "capsize": 6}
         label = "best rate (bar: by seed)" if len(best) == 1 else None
+        bars = [[best[batch] - ends[0]], [ends[1] - best[batch]]]
         axes.errorbar(batch, best[batch], bars, **look, elinewidth=2.5, label=label, zorder=5)
     return best
 

@@ -183,6 +183,8 @@ def test_what_cannot_be_drawn_is_refused_with_a_remedy():
         draw_tradeoff([], critical_batch(*runs(90)))
     with pytest.raises(ValueError, match=r"steps must have the shape .*\(7, 7\): put one value per run"):
         draw_map(BATCHES, RATES, grid()[:, :, 0])
+    with pytest.raises(ValueError, match=r"must be above zero and rise: sort them"):
+        draw_map(BATCHES[::-1], RATES, grid())
     with pytest.raises(ValueError, match=r"no batch and rate reached the target .*: there is nothing to draw"):
         draw_map(BATCHES, RATES, grid() * np.nan)
     with pytest.raises(ValueError, match="no row has"):
