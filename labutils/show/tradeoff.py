@@ -57,8 +57,8 @@ def draw_map(batches, rates, steps, critical_batch=None, title="Which learning r
     `steps[batch, rate, seed]` is nan where a run did not reach the target; a cell shows the median of its seeds,
     and a cross where one of them did not get there. Best rates are those of the medians; their bars run over the
     best rates of each seed. Both rules start from the best rate at the smallest batch. `critical_batch`, a
-    number, is marked. ValueError for a shape that does not fit, values
-    that do not rise, or where no run reached the target.
+    number, is marked. ValueError for a shape that does not fit, values that do not rise, or where no run reached
+    the target.
     """
     batches, rates, steps = (np.asarray(values, float) for values in (batches, rates, steps))
     if steps.ndim != 3 or steps.shape[:2] != (len(batches), len(rates)):
