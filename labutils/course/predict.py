@@ -2,6 +2,7 @@
 
 import html
 import math
+import numbers
 
 import ipywidgets as widgets
 
@@ -70,17 +71,19 @@ class Reveal:
 def predict(question, *, unit="", guess=None, options=None):
     """Ask for a number with a `unit`, or for one of `options`; `guess` is what counts when nobody answers.
 
-    Raises ValueError for a guess that is not finite or not among the options.
+    Raises ValueError for a guess that is not finite or not among the options, and where there are no options.
     """
     if options is not None:
         return Prediction(question, _radio(options, guess), unit)
-    if isinstance(guess, bool) or not isinstance(guess, (int, float)) or not math.isfinite(guess):
+    if isinstance(guess, bool) or not isinstance(guess, numbers.Real) or not math.isfinite(guess):
         raise ValueError(f"A prediction needs a finite number as its default guess, not {guess!r}.")
     return Prediction(question, widgets.FloatText(value=guess, layout={"width": "140px"}), unit)
 
 
 def _radio(options, guess):
     options = list(options)
+    if not options:
+        raise ValueError("A prediction needs at least one option to choose from.")
     guess = options[0] if guess is None else guess
     if guess not in options:
         raise ValueError(f"The default guess {guess!r} is not one of the options {options}.")
@@ -90,6 +93,10 @@ def _radio(options, guess):
 def _comparison(said, measured):
     if isinstance(said, str) or isinstance(measured, str):
         return "the same" if said == measured else "another answer: find out why"
+    if not math.isfinite(measured):
+        return "there is no number to compare with: the measurement failed"
+    if not math.isfinite(said):
+        return "your prediction was not a finite number"
     if said <= 0 or measured <= 0:
         return "the same" if said == measured else f"a difference of {measured - said:.3g}"
     factor = max(said, measured) / min(said, measured)
