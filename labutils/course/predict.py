@@ -12,7 +12,7 @@ class Prediction:
 
     def __init__(self, question, field, unit=""):
         self.question, self.unit, self.committed = question, unit, False
-        self._field = field
+        self._field, self._default = field, field.value
         self._button = widgets.Button(description="Commit", button_style="primary")
         self._said = widgets.HTML()
         self._button.on_click(self._commit)
@@ -22,8 +22,13 @@ class Prediction:
 
     @property
     def value(self):
-        """The committed answer, or the default guess."""
+        """The answer in the field: the default guess until somebody changes it."""
         return self._field.value
+
+    @property
+    def answered(self):
+        """Whether somebody committed, or at least changed the field and forgot to."""
+        return self.committed or self.value != self._default
 
     def reveal(self, measured):
         """Compare with what was measured: a number in the prediction's unit, or the right option."""
@@ -53,7 +58,7 @@ class Reveal:
     def rows(self):
         """What was said, what was measured, and how they compare."""
         said, unit = self.prediction.value, self.prediction.unit
-        who = "You said" if self.prediction.committed else "Default guess"
+        who = "You said" if self.prediction.answered else "Default guess"
         rows = [(who, _shown(said, unit)), ("Measured", _shown(self.measured, unit))]
         return [*rows, ("So", _comparison(said, self.measured))]
 
