@@ -223,6 +223,17 @@ def test_jit_is_what_must_go(strategy):
     assert check_training(compiled(strategy)) == []
 
 
+@pytest.mark.parametrize("bound", ["clipnorm", "global_clipnorm", "clipvalue"])
+def test_clipping_is_named_with_what_it_bounds(strategy, bound):
+    with strategy.scope():
+        optimizer = keras.optimizers.Adam(**{bound: 0.5})
+    for given in (optimizer, keras.optimizers.LossScaleOptimizer(optimizer)):
+        sentence = next(f.sentence for f in check_training(optimizer=given, strategy=strategy) if "clip" in f.name)
+        assert f"Adam({bound}=0.5) clips" in sentence and "up to 4 x" in sentence
+    assert "clipping-before-all-reduce" in traps.TRAPS
+    assert check_training(optimizer=keras.optimizers.Adam(**{bound: 0.5})) == []  # one device clips what it should
+
+
 # --- the scale of an update ---
 
 
