@@ -311,6 +311,16 @@ def test_devices_too_late_says_restart(machine):
     assert "Restart the kernel and run the first cell first" in explain(caught.value)
 
 
+@pytest.mark.parametrize("policy", ["float32", "mixed_float16"])
+def test_of_policy_strategy_and_jit_the_last_must_go(policy):
+    keras.mixed_precision.set_global_policy(policy)
+    model = compiled(devices.mirrored(2), "adam", jit_compile=True)
+    with pytest.raises(tf.errors.InvalidArgumentError) as caught:
+        model.fit(*rows(8), batch_size=8, verbose=0)
+    sentence = explain(caught.value)
+    assert "Drop jit_compile" in sentence and "keep the strategy, and keep the precision policy" in sentence
+
+
 def test_the_objects_at_hand_name_what_is_outside(strategy):
     with strategy.scope():
         model = linear()

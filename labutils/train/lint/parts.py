@@ -155,7 +155,7 @@ def check_clipping(optimizer, replicas):
             "clipping-before-all-reduce",
             f"{type(optimizer).__name__}({given[0]}) clips the gradient of each replica before they are summed: a step "
             f"on {replicas} replicas may be up to {replicas} x as long as the bound, and is not that of one device.",
-            "Sum over the replicas first and clip the sum, in an apply_gradients of your own.",
+            "Sum over the replicas first, then clip: FourPhaseStep does, and so can an apply_gradients of your own.",
             "clipping-before-all-reduce",
         )
     ]
