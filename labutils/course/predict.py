@@ -2,6 +2,7 @@
 
 import html
 import math
+import numbers
 
 import ipywidgets as widgets
 
@@ -11,7 +12,7 @@ class Prediction:
 
     def __init__(self, question, field, unit=""):
         self.question, self.unit, self.committed = question, unit, False
-        self._field = field
+        self._field, self._default = field, field.value
         self._button = widgets.Button(description="Commit", button_style="primary")
         self._said = widgets.HTML()
         self._button.on_click(self._commit)
@@ -21,8 +22,13 @@ class Prediction:
 
     @property
     def value(self):
-        """The committed answer, or the default guess."""
+        """The answer in the field: the default guess until somebody changes it."""
         return self._field.value
+
+    @property
+    def answered(self):
+        """Whether somebody committed, or at least changed the field and forgot to."""
+        return self.committed or self.value != self._default
 
     def reveal(self, measured):
         """Compare with what was measured: a number in the prediction's unit, or the right option."""
@@ -52,7 +58,7 @@ class Reveal:
     def rows(self):
         """What was said, what was measured, and how they compare."""
         said, unit = self.prediction.value, self.prediction.unit
-        who = "You said" if self.prediction.committed else "Default guess"
+        who = "You said" if self.prediction.answered else "Default guess"
         rows = [(who, _shown(said, unit)), ("Measured", _shown(self.measured, unit))]
         return [*rows, ("So", _comparison(said, self.measured))]
 
@@ -70,17 +76,19 @@ class Reveal:
 def predict(question, *, unit="", guess=None, options=None):
     """Ask for a number with a `unit`, or for one of `options`; `guess` is what counts when nobody answers.
 
-    Raises ValueError for a guess that is not finite or not among the options.
+    Raises ValueError for a guess that is not finite or not among the options, and where there are no options.
     """
     if options is not None:
         return Prediction(question, _radio(options, guess), unit)
-    if isinstance(guess, bool) or not isinstance(guess, (int, float)) or not math.isfinite(guess):
+    if isinstance(guess, bool) or not isinstance(guess, numbers.Real) or not math.isfinite(guess):
         raise ValueError(f"A prediction needs a finite number as its default guess, not {guess!r}.")
     return Prediction(question, widgets.FloatText(value=guess, layout={"width": "140px"}), unit)
 
 
 def _radio(options, guess):
     options = list(options)
+    if not options:
+        raise ValueError("A prediction needs at least one option to choose from.")
     guess = options[0] if guess is None else guess
     if guess not in options:
         raise ValueError(f"The default guess {guess!r} is not one of the options {options}.")
@@ -90,6 +98,10 @@ def _radio(options, guess):
 def _comparison(said, measured):
     if isinstance(said, str) or isinstance(measured, str):
         return "the same" if said == measured else "another answer: find out why"
+    if not math.isfinite(measured):
+        return "there is no number to compare with: the measurement failed"
+    if not math.isfinite(said):
+        return "your prediction was not a finite number"
     if said <= 0 or measured <= 0:
         return "the same" if said == measured else f"a difference of {measured - said:.3g}"
     factor = max(said, measured) / min(said, measured)

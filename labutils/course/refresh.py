@@ -20,11 +20,12 @@ KERNELSPEC = {"display_name": "Python 3 (ipykernel)", "language": "python", "nam
 
 def main(arguments):
     """Refresh the chapters whose number is given, or all; returns an exit code."""
-    chosen = [path for path in sources() if not arguments or path.name[:2] in arguments]
-    if not chosen:
-        there = ", ".join(sorted({path.name[:2] for path in sources()}))
-        print(f"No chapter has the number {' '.join(arguments)}. There are {there}.")
+    there = sorted({path.name[:2] for path in sources()})
+    unknown = [number for number in arguments if number not in there]
+    if unknown:
+        print(f"No chapter has the number {' or '.join(unknown)}. There are {', '.join(there)}.")
         return 2
+    chosen = [path for path in sources() if not arguments or path.name[:2] in arguments]
     for script in sorted((ROOT / "figures").glob("*.py")):
         print(f"draw {script.relative_to(ROOT)}", flush=True)
         runpy.run_path(str(script), run_name="__main__")

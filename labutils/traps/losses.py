@@ -103,6 +103,32 @@ def train(replicas):
 report(weights_apart=np.abs(train(1) - train(4)).max())
 """
 
+_CLIPPING = """{clipped}def update(replicas):
+    with mirrored(replicas).scope():
+        model = linear()
+        model.compile({optimizer}, "mse")
+    before = model.layers[-1].kernel.numpy()
+    model.fit(*rows(64), batch_size=64, verbose=0)
+    return np.linalg.norm(model.layers[-1].kernel.numpy() - before)
+
+
+update_1, update_4 = update(1), update(4)
+report(update_on_1=update_1, update_on_4=update_4)
+"""
+
+_CLIPPED_SUM = """class ClippedSGD(keras.optimizers.SGD):
+    def apply_gradients(self, grads_and_vars):
+        gradients, weights = zip(*grads_and_vars)
+        context = tf.distribute.get_replica_context()
+        summed = context.all_reduce("SUM", list(gradients))
+        clipped, _ = tf.clip_by_global_norm(summed, 1.0)
+        # What follows sums over the replicas once more.
+        shares = [gradient / context.num_replicas_in_sync for gradient in clipped]
+        return super().apply_gradients(zip(shares, weights))
+
+
+"""
+
 TRAPS = (
     Trap(
         name="train-step-sums-replicas",
@@ -211,6 +237,30 @@ TRAPS = (
             "https://github.com/tensorflow/tensorflow/issues/18222",
         ),
         chapters=("01", "02"),
+        setup=FOUR_DEVICES,
+    ),
+    Trap(
+        name="clipping-before-all-reduce",
+        title="clipnorm clips each replica's gradient, not the sum of them",
+        symptom="With `clipnorm`, `global_clipnorm` or `clipvalue`, training is calm on one device. On four the same "
+        "bound lets steps through that are up to four times as long, and they are not those of one device.",
+        repro=_CLIPPING.format(clipped="", optimizer="keras.optimizers.SGD(0.1, global_clipnorm=1.0)"),
+        outcome=Gives(
+            "A step may be 0.1 · 1 = 0.1 long. It is on one device; on 4 replicas it is more than 3 times that.",
+            ("0.09 < update_on_1 < 0.1001", "update_on_4 > 3 * update_on_1"),
+        ),
+        remedy=_CLIPPING.format(clipped=_CLIPPED_SUM, optimizer="ClippedSGD(0.1)"),
+        mended=Gives(
+            "The step is the same on 1 and 4 replicas, and within the bound.",
+            ("0.09 < update_on_1 < 0.1001", "abs(update_on_4 / update_on_1 - 1) < 1e-4"),
+        ),
+        why="Keras clips what a replica has, and sums afterwards. A replica's gradient is its part of the mean, a "
+        "quarter with four replicas, so it reaches the bound later; and four that have reached it add up to four "
+        "times the bound. Sum first, then clip, then hand each replica its share of the clipped sum. That is a "
+        "second all-reduce: time it, before you clip every step of a large model.",
+        versions=CONFIRMED,
+        references=("https://github.com/tensorflow/tensorflow/issues/33929",),
+        chapters=("02", "03"),
         setup=FOUR_DEVICES,
     ),
 )

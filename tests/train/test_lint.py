@@ -223,6 +223,17 @@ def test_jit_is_what_must_go(strategy):
     assert check_training(compiled(strategy)) == []
 
 
+@pytest.mark.parametrize("bound", ["clipnorm", "global_clipnorm", "clipvalue"])
+def test_clipping_is_named_with_what_it_bounds(strategy, bound):
+    with strategy.scope():
+        optimizer = keras.optimizers.Adam(**{bound: 0.5})
+    for given in (optimizer, keras.optimizers.LossScaleOptimizer(optimizer)):
+        sentence = next(f.sentence for f in check_training(optimizer=given, strategy=strategy) if "clip" in f.name)
+        assert f"Adam({bound}=0.5) clips" in sentence and "up to 4 x" in sentence
+    assert "clipping-before-all-reduce" in traps.TRAPS
+    assert check_training(optimizer=keras.optimizers.Adam(**{bound: 0.5})) == []  # one device clips what it should
+
+
 # --- the scale of an update ---
 
 
@@ -298,6 +309,16 @@ def test_devices_too_late_says_restart(machine):
             tf.config.list_physical_devices("CPU")[0], [tf.config.LogicalDeviceConfiguration()]
         )
     assert "Restart the kernel and run the first cell first" in explain(caught.value)
+
+
+@pytest.mark.parametrize("policy", ["float32", "mixed_float16"])
+def test_of_policy_strategy_and_jit_the_last_must_go(policy):
+    keras.mixed_precision.set_global_policy(policy)
+    model = compiled(devices.mirrored(2), "adam", jit_compile=True)
+    with pytest.raises(tf.errors.InvalidArgumentError) as caught:
+        model.fit(*rows(8), batch_size=8, verbose=0)
+    sentence = explain(caught.value)
+    assert "Drop jit_compile" in sentence and "keep the strategy, and keep the precision policy" in sentence
 
 
 def test_the_objects_at_hand_name_what_is_outside(strategy):

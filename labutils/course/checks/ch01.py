@@ -18,10 +18,12 @@ def all_gather(answer):
         pieces = [[f if p == (r + 1) % n else np.full(2, -1.0) for p, f in enumerate(finished)] for r in range(n)]
         before = np.array(pieces)
         result = answer(pieces)
-        if result is None and n == 2 and np.array_equal(pieces, before):
+        if (result is None or result is ...) and n == 2 and np.array_equal(pieces, before):
             raise Unfinished
         for rank, mine in enumerate(pieces):
             missing = [p for p in range(n) if not np.array_equal(mine[p], finished[p])]
+            if missing and np.array_equal(pieces, before):
+                return wrong("Your function leaves `pieces` as they were. Change them in place: `pieces[r][p] = ...`.")
             if missing:
                 return wrong(f"On {n} ranks, rank {rank} ends without the finished piece {missing[0]}.")
     return right("Every rank holds every finished piece, for 1 to 8 ranks: n − 1 rounds, one piece a rank and round.")
@@ -36,11 +38,15 @@ def combine(answer):
         means = [g.mean(axis=0) if len(g) else np.full(3, np.nan) for g in gradients]
         expected = np.concatenate(gradients).mean(axis=0)
         got = np.asarray(called(answer, [mean.copy() for mean in means], list(examples)))
+        if got.shape != expected.shape:
+            return wrong(f"The result has the shape {got.shape}; one gradient has the shape {expected.shape}.")
         if np.isnan(got).any():
             return wrong(f"With shares of {examples} examples the result is not a number: an empty share spoils it.")
-        if got.shape != expected.shape or not np.allclose(got, expected):
-            plain = np.nanmean(means, axis=0)
-            hint = " That is the average of the means." if got.shape == (3,) and np.allclose(got, plain) else ""
+        factor = got[0] / expected[0]
+        if not np.isclose(factor, 1) and np.allclose(got, factor * expected):
+            return wrong(f"With shares of {examples} examples, that is {factor:.3g} times the mean over all examples.")
+        if not np.allclose(got, expected):
+            hint = " That is the average of the means." if np.allclose(got, np.nanmean(means, axis=0)) else ""
             return wrong(f"With shares of {examples} examples, not every example weighs the same.{hint}")
     return right("Every example weighs the same, whatever the shares; an empty share counts for nothing.")
 

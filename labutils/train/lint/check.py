@@ -44,6 +44,7 @@ def check_training(
             *parts.check_loss(loss, model, replicas, tail),
             *parts.check_layers(model),
             *parts.check_jit(jit_compile, replicas),
+            *parts.check_clipping(optimizer, replicas),
             *parts.check_train_step(model),
             *parts.check_nan(last_loss, model, tail, replicas),
         ]

@@ -144,6 +144,23 @@ def check_jit(jit_compile, replicas):
     ]
 
 
+def check_clipping(optimizer, replicas):
+    optimizer = getattr(optimizer, "inner_optimizer", optimizer)  # LossScaleOptimizer wraps the one that clips
+    names = ("clipnorm", "global_clipnorm", "clipvalue")
+    given = [f"{name}={value:g}" for name in names if (value := getattr(optimizer, name, None))]
+    if not given:
+        return []
+    return [
+        Finding(
+            "clipping-before-all-reduce",
+            f"{type(optimizer).__name__}({given[0]}) clips the gradient of each replica before they are summed: a step "
+            f"on {replicas} replicas may be up to {replicas} x as long as the bound, and is not that of one device.",
+            "Sum over the replicas first, then clip: FourPhaseStep does, and so can an apply_gradients of your own.",
+            "clipping-before-all-reduce",
+        )
+    ]
+
+
 def check_train_step(model):
     method = getattr(type(model), "train_step", None)
     if method is None or method.__module__.startswith("keras."):
