@@ -8,6 +8,7 @@ import ipywidgets as widgets
 
 WIDE = widgets.Layout(width="560px", max_width="95%")
 LABELS = {"description_width": "190px"}
+PICTURE = widgets.Layout(max_width="100%", object_fit="contain")
 FULL_SWEEP = 200  # up to this many combinations are all drawn by sweep()
 
 
@@ -43,20 +44,23 @@ def choose(label, options, value=None, shown=str):
 class Explorer:
     """A picture with its controls; shown as the value of a cell.
 
-    `draw(**values)` returns a figure with `_repr_png_` and must depend on its arguments alone. An error of
-    `draw` stands under the controls as a sentence while a learner plays, and is raised by `sweep`.
+    `draw(**values)` returns a figure with `_repr_png_`, or a card with `_repr_html_` where no figure is needed, and
+    must depend on its arguments alone. An error of `draw` stands under the controls as a sentence while a learner
+    plays, and is raised by `sweep`.
     """
 
     def __init__(self, draw, **controls):
         self.draw, self.controls = draw, controls
-        self.picture = widgets.Image(format="png", layout=widgets.Layout(max_width="100%", object_fit="contain"))
+        first = draw(**self.values)  # an error of the first picture is the author's: let it be seen
+        is_figure = hasattr(first, "_repr_png_")
+        self.picture = widgets.Image(format="png", layout=PICTURE) if is_figure else widgets.HTML()
         self.message = widgets.HTML()
         self.seconds = None
         self._last = None
         self.box = widgets.VBox([*controls.values(), self.message, self.picture])
         for control in controls.values():
             control.observe(self._redraw, names="value")
-        self._show(self.values)  # an error of the first picture is the author's: let it be seen
+        self._show(self.values)
 
     @property
     def values(self):
@@ -94,8 +98,9 @@ class Explorer:
 
     def _timed(self, values):
         began = time.perf_counter()
-        png = self.draw(**values)._repr_png_()
-        return png, time.perf_counter() - began
+        drawn = self.draw(**values)
+        shown = drawn._repr_png_() if hasattr(drawn, "_repr_png_") else drawn._repr_html_()
+        return shown, time.perf_counter() - began
 
     def __repr__(self):
         return "Explorer(" + ", ".join(f"{name}={value!r}" for name, value in self.values.items()) + ")"
@@ -104,7 +109,10 @@ class Explorer:
         # The picture goes along for readers without a kernel, who see stored outputs only.
         bundle = dict(self.box._repr_mimebundle_(include=include, exclude=exclude))
         bundle["text/plain"] = repr(self)
-        bundle["image/png"] = base64.b64encode(self.picture.value).decode()
+        if isinstance(self.picture, widgets.Image):
+            bundle["image/png"] = base64.b64encode(self.picture.value).decode()
+        else:
+            bundle["text/html"] = self.picture.value
         return bundle
 
 

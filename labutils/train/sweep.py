@@ -1,0 +1,222 @@
+"""Sweeps over batch and learning rate, trained for real: how many steps each run takes to a target loss.
+
+Runs of one batch size and optimizer are trained side by side (`labutils.train.stacked`), measured on the test set at
+steps that lie at most 5% apart, and leave as soon as they reach the target or blow up. What is finished is kept in a
+cache, so an interrupted sweep goes on where it stopped and a second visit is instant.
+"""
+
+import hashlib
+import math
+from dataclasses import asdict, dataclass, field, replace
+
+import numpy as np
+
+from labutils.theory import checks
+from labutils.theory.scaling import scale_learning_rate, steps_per_epoch, warmup_schedule
+from labutils.train import data, run_cache, stacked
+
+DIVERGED = 50.0  # a loss on ten classes starts near 2.3: one of 50 is no longer training
+_SPACING = 1.05  # between two measurements, as a factor of the steps
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What one run is: global batch, learning rate, seed, optimizer, and steps of warm-up from `start_rate`.
+
+    ValueError for a batch that is not whole, rates that are not above zero, or an unknown optimizer.
+    """
+
+    batch: int
+    rate: float
+    seed: int = 0
+    optimizer: str = "sgd"
+    warmup: int = 0
+    start_rate: float | None = None
+
+    def __post_init__(self):
+        checks.count("batch", self.batch, "give the global batch")
+        checks.number("rate", self.rate, "give a learning rate, for example 0.1", positive=True)
+        checks.count("seed", self.seed, "number the runs from 0", least=0)
+        checks.one_of("optimizer", self.optimizer, stacked.OPTIMIZERS)
+        checks.count("warmup", self.warmup, "give the steps that warm-up lasts", least=0)
+        if self.start_rate is not None:
+            checks.number("start_rate", self.start_rate, "give the rate that warm-up starts from")
+
+    @property
+    def schedule(self):
+        """The learning rate as a function of the step."""
+        start = self.rate if self.start_rate is None else self.start_rate
+        return warmup_schedule(start, self.rate, self.warmup)
+
+
+@dataclass(frozen=True)
+class Result:
+    """What one run did: test losses at steps, and its `outcome`: "reached", "not reached" or "diverged"."""
+
+    setting: Setting
+    steps: tuple
+    losses: tuple
+    outcome: str
+
+    @property
+    def steps_to_target(self):
+        """Steps until the target loss, nan where it was not reached."""
+        return float(self.steps[-1]) if self.outcome == "reached" else math.nan
+
+    @property
+    def examples_to_target(self):
+        """Examples until the target loss, nan where it was not reached."""
+        return self.steps_to_target * self.setting.batch
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """Results on a grid. `steps` has the shape (batches, rates, seeds): steps to target, nan where not reached.
+
+    `rates` has the shape (batches, rates): with a rule each batch has its own.
+    """
+
+    batches: tuple
+    rates: np.ndarray
+    steps: np.ndarray
+    results: dict = field(repr=False)
+
+    @property
+    def typical(self):
+        """The median over seeds of the steps to target, nan where not more than half of the runs got there."""
+        missing = np.where(np.isnan(self.steps), np.inf, self.steps)
+        middle = np.median(missing, axis=2)
+        return np.where(np.isinf(middle), np.nan, middle)
+
+    def best(self):
+        """For each batch that got there, (batch, best rate, steps of each seed at it): a list."""
+        rows = []
+        for batch, rates, middle, steps in zip(self.batches, self.rates, self.typical, self.steps, strict=True):
+            if not np.all(np.isnan(middle)):
+                place = int(np.nanargmin(middle))
+                rows.append((batch, float(rates[place]), steps[place]))
+        return rows
+
+
+def sweep(batches, rates, rule="none", base_batch=None, seeds=3, **settings):
+    """Train every batch at every rate with every seed: a Sweep.
+
+    `rates` are those of `base_batch` (default: the smallest batch), scaled to each batch by `rule`; `seeds` is how
+    many. Further `settings` go to `train`, and `optimizer` to each Setting. Interrupt it when you have seen
+    enough: what is finished is kept, and the rest counts as not reached. ValueError as for Setting and train.
+    """
+    optimizer = settings.pop("optimizer", "sgd")
+    batches, rates = tuple(batches), list(rates)
+    base = min(batches) if base_batch is None else base_batch
+    seeds = range(checks.count("seeds", seeds, "give the number of runs at each point"))
+    grid = np.array([[scale_learning_rate(rate, base, batch, rule) for rate in rates] for batch in batches])
+    wanted = {
+        (row, column, seed): Setting(batch, float(grid[row, column]), seed, optimizer)
+        for row, batch in enumerate(batches)
+        for column in range(len(rates))
+        for seed in seeds
+    }
+    results = train(wanted.values(), **settings)
+    steps = np.full((len(batches), len(rates), len(seeds)), np.nan)
+    for place, setting in wanted.items():
+        if setting in results:
+            steps[place] = results[setting].steps_to_target
+    return Sweep(batches, grid, steps, results)
+
+
+def train(settings, target=0.2, epochs=60, most_steps=1500, split=None, progress=None, cache=True):
+    """Train runs until the test loss is at most `target`, or for `epochs`: {setting: Result}.
+
+    With target None every run goes the whole way. `split` is a data.Split (default: the digits); `progress` is
+    called with (runs done, runs in all). A KeyboardInterrupt ends it with the runs that are finished. ValueError
+    for a batch larger than the data, or a target, epochs or steps that are not above zero.
+    """
+    split = data.digits() if split is None else split
+    limits = _limits(target, epochs, most_steps)
+    settings = list(dict.fromkeys(settings))
+    for setting in settings:
+        steps_per_epoch(len(split.x_train), setting.batch)
+    store = run_cache.Store(_key(split, limits)) if cache else {}
+    found = {setting: _restored(setting, store[_name(setting)]) for setting in settings if _name(setting) in store}
+    report = progress or (lambda done, of: None)
+    report(len(found), len(settings))
+    try:
+        for group in _groups(settings, found):
+            for result in _train_group(group, split, limits):
+                found[result.setting] = result
+                store[_name(result.setting)] = [result.steps, result.losses, result.outcome]
+                report(len(found), len(settings))
+    except KeyboardInterrupt:
+        pass  # somebody has seen enough
+    return {setting: found[setting] for setting in settings if setting in found}
+
+
+def _limits(target, epochs, most_steps):
+    if target is not None:
+        target = checks.number("target", target, "give the test loss to reach, for example 0.2", positive=True)
+    epochs = checks.number("epochs", epochs, "give the passes over the data after which a run ends", positive=True)
+    most_steps = checks.count("most_steps", most_steps, "give the steps after which a run ends")
+    return target, epochs, most_steps
+
+
+def _groups(settings, found):
+    """Runs that can be trained side by side: those of one batch and optimizer."""
+    groups = {}
+    for setting in settings:
+        if setting not in found:
+            groups.setdefault((setting.optimizer, setting.batch), []).append(setting)
+    return groups.values()
+
+
+def _train_group(group, split, limits):
+    """Train runs of one batch side by side; yields each Result as soon as its run is over."""
+    target, epochs, most_steps = limits
+    batch, samples = group[0].batch, len(split.x_train)
+    last = max(1, min(most_steps, round(epochs * steps_per_epoch(samples, batch))))
+    shape = split.x_train.shape[1:]
+    stack = stacked.Stack([one.seed for one in group], split.x_train, split.y_train, group[0].optimizer, shape)
+    orders = {one: stacked.batches_of(one.seed, samples, batch) for one in group}
+    running, curves, now = list(group), {one: ([], []) for one in group}, 0
+    while running:
+        then = min(last, max(now + 1, int(now * _SPACING)))
+        order = np.stack([[next(orders[one]) for one in running] for _ in range(now, then)])
+        rates = np.stack([one.schedule(np.arange(now, then)) for one in running], axis=1).astype(np.float32)
+        stack.advance(order, rates)
+        now = then
+        staying = []
+        for place, (one, loss) in enumerate(zip(running, stack.losses(split.x_test, split.y_test), strict=True)):
+            steps, losses = curves[one]
+            steps.append(now)
+            losses.append(float(loss))
+            outcome = _outcome(loss, target, now == last)
+            if outcome:
+                yield Result(one, tuple(steps), tuple(losses), outcome)
+            else:
+                staying.append(place)
+        if len(staying) < len(running):
+            running = [running[place] for place in staying]
+            stack.keep(staying)
+
+
+def _outcome(loss, target, is_last):
+    if target is not None and loss <= target:
+        return "reached"
+    if not loss < DIVERGED:  # NaN is not below anything
+        return "diverged"
+    return "not reached" if is_last else None
+
+
+def _key(split, limits):
+    """What a cached result depends on, beyond its setting: the data, the limits and this code."""
+    parts = [array.tobytes() for array in (split.x_train, split.y_train, split.x_test, split.y_test)]
+    parts += [repr(limits).encode(), run_cache.source_of(stacked), run_cache.source_of(__name__)]
+    return hashlib.sha256(b"".join(parts)).hexdigest()
+
+
+def _name(setting):
+    return repr(sorted(asdict(setting).items()))
+
+
+def _restored(setting, stored):
+    steps, losses, outcome = stored
+    return Result(replace(setting), tuple(steps), tuple(losses), outcome)
