@@ -65,7 +65,7 @@ class Picture(Figure):
     """A figure that a notebook shows once: as the value of a cell, and not again behind pyplot's back."""
 
     def add_axes(self, *args, **kwargs):
-        """Axes with few ticks: easier to read from afar, and a tick costs as long to draw as everything else in a lane."""
+        """Axes with few ticks: easier to read from afar, and a tick takes longer to draw than a bar."""
         axes = super().add_axes(*args, **kwargs)
         for axis in (axes.xaxis, axes.yaxis):
             axis.set_major_locator(MaxNLocator(nbins=6, steps=[1, 2, 5, 10]))

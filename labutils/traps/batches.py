@@ -59,7 +59,7 @@ report(loss=history.history["loss"][0], weights_finite=bool(np.isfinite(weights)
 
 _RAN_OUT = """
 x, y = rows(64)
-per_replica, replicas, epochs = 4, 4, 3
+per_replica, replicas, epochs = 4, 4, 2
 global_batch = per_replica * replicas
 data = tf.data.Dataset.from_tensor_slices((x, y)).batch(global_batch)
 steps = {steps}
@@ -187,11 +187,11 @@ TRAPS = (
         symptom="All epochs are shown as done. One warning, easy to miss, says that the input ran out of data.",
         repro=_RAN_OUT.format(steps="len(x) // per_replica", data="data"),
         outcome=Gives(
-            "Three epochs are shown; 12 of the 48 steps were run.",
-            ("epochs_shown == 3", "steps_asked == 48", "steps_run == 12"),
+            "Two epochs are shown; 8 of the 32 steps were run.",
+            ("epochs_shown == 2", "steps_asked == 32", "steps_run == 8"),
         ),
         remedy=_RAN_OUT.format(steps="len(x) // global_batch", data="data.repeat()"),
-        mended=Gives("Every step that was asked for is run.", ("steps_asked == 12", "steps_run == 12")),
+        mended=Gives("Every step that was asked for is run.", ("steps_asked == 8", "steps_run == 8")),
         why="Four times the batch leaves a quarter of the steps in the same data. Work the steps out from the "
         "global batch, and repeat the dataset so that no epoch can end early.",
         versions=CONFIRMED,
@@ -217,8 +217,8 @@ TRAPS = (
             ("two_replicas > 3 * one_device",),
         ),
         remedy=_NEW_ITERATOR.format(
-            measure="every_epoch = seconds(mirrored(2), data, epochs=4)\n"
-            "only_once = seconds(mirrored(2), data.repeat(), epochs=4, steps_per_epoch=4)\n"
+            measure="every_epoch = seconds(mirrored(2), data, epochs=3)\n"
+            "only_once = seconds(mirrored(2), data.repeat(), epochs=3, steps_per_epoch=4)\n"
             "report(every_epoch=every_epoch, only_once=only_once)"
         ),
         mended=Gives(

@@ -1,9 +1,9 @@
 """The process a snippet runs in. Only the standard library until TensorFlow itself is wanted.
 
-`python -m labutils.traps.child FOLDER` runs FOLDER/program.py and leaves the outcome in that folder:
-`ready` once TensorFlow is imported (deadlines start there), `values.jsonl` from `report`, `error.json`.
-`python -m labutils.traps.child --host` imports TensorFlow once, then forks one such process per folder named
-on stdin. Importing starts no TensorFlow runtime, so every fork is as fresh as a new process.
+`main()` with the argument FOLDER runs FOLDER/program.py and leaves the outcome in that folder: `ready` once
+TensorFlow is imported (deadlines start there), `values.jsonl` from `report`, `error.json`. With `--host` it
+imports TensorFlow once, then forks one such process per folder named on stdin. Importing starts no TensorFlow
+runtime, so every fork is as fresh as a new process.
 """
 
 import json
@@ -85,7 +85,3 @@ def _become_snippet(folder: Path) -> None:
         os.dup2(file, stream)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     _run(folder)
-
-
-if __name__ == "__main__":
-    main()

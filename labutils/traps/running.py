@@ -23,6 +23,8 @@ DEADLINE = 120.0
 #: The exit code of a process that was killed at its deadline, as `subprocess` gives it.
 KILLED = -9
 _POLL = 0.02
+# Not by -m: Python warns of a module that its own package has imported, on the stderr a learner is shown.
+_CHILD = (sys.executable, "-c", "from labutils.traps.child import main; main()")
 
 
 @dataclass(frozen=True)
@@ -113,7 +115,7 @@ class _Process:
 
 def _start(folder: Path) -> _Process:
     with open(folder / "stdout", "wb") as out, open(folder / "stderr", "wb") as err:
-        command = [sys.executable, "-m", "labutils.traps.child", str(folder)]
+        command = [*_CHILD, str(folder)]
         return _Process(command, stdin=subprocess.DEVNULL, stdout=out, stderr=err, cwd=folder)
 
 
@@ -196,7 +198,7 @@ class Host:
     def __init__(self) -> None:
         self._log = tempfile.TemporaryFile()  # noqa: SIM115 — closed with the host
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "labutils.traps.child", "--host"],
+            [*_CHILD, "--host"],
             env=_environment(),
             bufsize=0,
             stdin=subprocess.PIPE,

@@ -18,16 +18,9 @@ def assert_explained(name, run):
     assert finding and finding.trap == LOOK_ALIKES.get(name, name), f"explain() does not know the error of {name}"
 
 
-@pytest.fixture(scope="class")
-def host():
-    """One process that imports TensorFlow once and forks a fresh one for each snippet."""
-    with traps.open_host() as host:
-        yield host
-
-
 @pytest.mark.parametrize("name", traps.TRAPS)
 class TestRepros:
-    """A class of its own, as the next: under xdist each goes to a worker as a whole, with its host."""
+    """A class of its own, as the next: under xdist each goes to a worker as a whole, and two halve the time."""
 
     def test_still_fails_just_so(self, name, host):
         trap = traps.TRAPS[name]

@@ -1,5 +1,7 @@
 """Checks of lab 02: a distributed script, batches and steps, a train_step, a job that passes inspection."""
 
+from itertools import pairwise
+
 import keras
 import numpy as np
 import tensorflow as tf
@@ -9,6 +11,8 @@ from labutils.train import data, devices, models
 from labutils.train.lint import check_training, check_update_scale, explain, split_batch
 
 SAMPLES = 384
+FEWEST_SAMPLES = 1000
+CLOSE = 1e-5
 
 
 @exercise
@@ -19,11 +23,15 @@ def distributed(answer):
         model = called(_explained, answer, _compiled, x, y, replicas, batch)
         if not isinstance(model, keras.Model):
             return wrong(f"Return the trained model, not {type(model).__name__}.")
+        if not model.compiled:
+            return wrong("The model is not compiled. Create it with make_model().")
         copies = model.distribute_strategy.num_replicas_in_sync
         if copies != replicas:
             return wrong(f"The model lives on {copies} replica(s), not {replicas}. Was it created in the scope?")
         expected_steps = SAMPLES // (replicas * batch)
         steps = int(model.optimizer.iterations.numpy())
+        if steps == 0:
+            return wrong("The model was never trained: call its fit before you return it.")
         if steps != expected_steps:
             return wrong(
                 f"{SAMPLES} examples took {steps} steps; {batch} on each of {replicas} replicas make {expected_steps}. "
@@ -53,22 +61,30 @@ def numbers(per_replica_in_fit, examples_from_function, global_batch, steps_per_
 @exercise
 def train_step(answer):
     """`answer(self, data)` is a train_step whose update and loss are those of one device on any number of replicas."""
-    model_class = type("Answered", (keras.Sequential,), {"train_step": answer})
-
-    def make_model():
-        layers = [keras.Input((8, 8, 1)), keras.layers.Flatten(), keras.layers.Dense(10)]
-        model = model_class(layers)
-        model.compile(keras.optimizers.SGD(0.1), _mean_loss())
-        return model
-
-    probe = make_model()
     x, y = _digits(64)
-    if called(answer, probe, (tf.constant(x), tf.constant(y))) is None:
-        return wrong("train_step returns the metrics to show, as a dictionary.")
+    reference = _linear(keras.Sequential)
+    start = reference.get_weights()
+    model_class = type("Answered", (keras.Sequential,), {"train_step": answer})
+    shown = called(answer, _linear(model_class), (tf.constant(x), tf.constant(y)))
+    if not isinstance(shown, dict) or "loss" not in shown:
+        return wrong("train_step returns what fit shows: a dictionary with the key 'loss'.")
+    expected = _fitted(reference, start, x, y)
     for replicas in (2, 4):
-        findings = check_update_scale(make_model, x, y, devices.mirrored(replicas))
+        strategy = devices.mirrored(replicas)
+        with strategy.scope():
+            model = _linear(model_class)
+        loss = _explained(_fitted, model, start, x, y)
+        if _moved(model, start) == 0:
+            return wrong("train_step never moves the weights. Apply the gradients.")
+        apart = _apart(model, reference)
+        if apart < 1e-5 and abs(loss - expected) < 1e-4 * expected:
+            continue
+        findings = check_update_scale(lambda: _linear(model_class), x, y, strategy)
         if findings:
             return wrong(f"On {replicas} replicas: {findings[0].sentence}")
+        if not apart < 1e-5:
+            return wrong(f"On {replicas} replicas: the weights are not those of Keras' own train_step on one device.")
+        return wrong(f"On {replicas} replicas: fit shows a loss of {loss:.4g}; on one device it is {expected:.4g}.")
     return right("The update and the loss are those of one device, on 2 and on 4 replicas.")
 
 
@@ -79,9 +95,8 @@ def inspection(answer):
     for replicas in (1, 4):
         strategy = devices.mirrored(replicas)
         job = called(_explained, answer, strategy)
-        missing = {"model", "batch_size", "samples", "drop_remainder"} - set(job)
-        if missing:
-            return wrong(f"The job lacks {', '.join(sorted(missing))}.")
+        if problem := _incomplete(job):
+            return wrong(problem)
         findings = check_training(strategy=strategy, **job)
         if findings:
             return wrong(f"Inspection on {replicas} replicas says: {findings[0]}")
@@ -89,11 +104,30 @@ def inspection(answer):
         batches = tf.data.Dataset.from_tensor_slices((x, y)).batch(job["batch_size"], job["drop_remainder"])
         called(_explained, job["model"].fit, batches, verbose=0)
         trained.append(job["model"])
-    if job["samples"] < 1000:
-        return wrong(f"Only {job['samples']} of the 1222 samples are left. Drop less.")
-    if _apart(*trained) > 1e-5:
+    if _apart(*trained) > CLOSE:
         return wrong("Inspection finds nothing, and yet 4 replicas and 1 do not end with the same weights.")
     return right("Nothing to find, and the weights on 4 replicas are those of one device.")
+
+
+def _incomplete(job):
+    """What is wrong with a job as a dictionary, whatever it trains; empty when nothing is."""
+    if not isinstance(job, dict):
+        return f"A job is a dictionary with model, batch_size, samples and drop_remainder, not {type(job).__name__}."
+    missing = {"model", "batch_size", "samples", "drop_remainder"} - set(job)
+    if missing:
+        return f"The job lacks {', '.join(sorted(missing))}."
+    model, batch, samples = job["model"], job["batch_size"], job["samples"]
+    if not isinstance(model, keras.Model) or not model.compiled:
+        return "The model of a job is a compiled Keras model."
+    if not any(isinstance(layer, keras.layers.BatchNormalization) for layer in model.layers):
+        return "Keep the kind of model: normalised_mlp, which has a BatchNormalization."
+    if not all(isinstance(count, (int, np.integer)) and count > 0 for count in (batch, samples)):
+        return f"batch_size and samples are whole numbers above 0, not {batch!r} and {samples!r}."
+    used = samples // batch * batch if job["drop_remainder"] else samples
+    if used < FEWEST_SAMPLES:
+        return f"Only {used} of the 1222 samples are trained on. Drop less."
+    available = len(data.digits().x_train)
+    return f"There are {available} samples, not {samples}." if samples > available else ""
 
 
 def _explained(function, *arguments, **named):
@@ -128,7 +162,34 @@ def _reference(x, y, batch):
     return model
 
 
+def _linear(model_class):
+    """The smallest model that can learn digits: enough to see whether a train_step is right."""
+    model = model_class([keras.Input((8, 8, 1)), keras.layers.Flatten(), keras.layers.Dense(10)])
+    model.compile(keras.optimizers.SGD(0.1), _mean_loss())
+    return model
+
+
+def _fitted(model, start, x, y):
+    """The loss that fit shows after an epoch of two steps from the weights `start`."""
+    model.set_weights(start)
+    return float(model.fit(x, y, batch_size=len(x) // 2, shuffle=False, verbose=0).history["loss"][0])
+
+
+def _moved(model, start):
+    return max(float(np.abs(a - b).max()) for a, b in zip(model.get_weights(), start, strict=True))
+
+
 def _apart(left, right):
     # Moving statistics are kept per replica on purpose; what is trained must agree.
-    pairs = zip(left.trainable_variables, right.trainable_variables, strict=True)
+    pairs = zip(_felt(left), _felt(right), strict=True)
     return max(float(np.abs(a.numpy() - b.numpy()).max()) for a, b in pairs)
+
+
+def _felt(model):
+    """The trained variables that the loss feels. BatchNormalization subtracts the bias before it again, so its
+    gradient is rounding alone, which Adam blows up to whole steps."""
+    norm = keras.layers.BatchNormalization
+    cancelled = {
+        id(getattr(before, "bias", None)) for before, after in pairwise(model.layers) if isinstance(after, norm)
+    }
+    return [variable for variable in model.trainable_variables if id(variable) not in cancelled]
