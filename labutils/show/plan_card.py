@@ -1,4 +1,4 @@
-"""A training plan as a card: the numbers as a table, the learning rate by step as a line. Drawn in well under 100 ms."""
+"""A training plan as a card: the numbers as a table, the learning rate by step as a line, drawn in milliseconds."""
 
 import html
 import math
