@@ -45,6 +45,14 @@ def one_lap_too_few(pieces):
     return pieces
 
 
+def one_round(pieces):
+    n = len(pieces)
+    sent = [pieces[r][(r + 1) % n] for r in range(n)]
+    for r in range(n):
+        pieces[(r + 1) % n][(r + 1) % n] = sent[r]
+    return pieces
+
+
 def the_first_laps_pieces(pieces):
     n = len(pieces)
     for lap in range(n - 1):
@@ -74,6 +82,7 @@ def adds(pieces):
     "answer, says",
     [
         (one_lap_too_few, "in place"),  # of two ranks, nothing moves
+        (one_round, "On 3 ranks, rank 0 ends without the finished piece 2"),  # enough for two ranks
         (the_first_laps_pieces, "On 2 ranks, rank"),
         (not_in_place, "in place"),
         (only_for_two, "IndexError"),
