@@ -2,9 +2,16 @@
 
 import nbformat
 import pytest
+from hypothesis import HealthCheck, settings
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
 from labutils.course.refresh import KERNELSPEC
+
+# The same examples in every run, however busy the machine: a red test is a fault of the code, not of the hour.
+settings.register_profile(
+    "course", deadline=None, derandomize=True, database=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("course")
 
 IGNORED = "nbval-ignore-output"
 

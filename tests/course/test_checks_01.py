@@ -45,6 +45,14 @@ def one_lap_too_few(pieces):
     return pieces
 
 
+def one_round(pieces):
+    n = len(pieces)
+    sent = [pieces[r][(r + 1) % n] for r in range(n)]
+    for r in range(n):
+        pieces[(r + 1) % n][(r + 1) % n] = sent[r]
+    return pieces
+
+
 def the_first_laps_pieces(pieces):
     n = len(pieces)
     for lap in range(n - 1):
@@ -74,6 +82,7 @@ def adds(pieces):
     "answer, says",
     [
         (one_lap_too_few, "in place"),  # of two ranks, nothing moves
+        (one_round, "On 3 ranks, rank 0 ends without the finished piece 2"),  # enough for two ranks
         (the_first_laps_pieces, "On 2 ranks, rank"),
         (not_in_place, "in place"),
         (only_for_two, "IndexError"),
@@ -130,14 +139,14 @@ def test_uneven_shares_are_spoilt(answer, says):
 FOUR = ("both wrong", "wrong training", "right", "wrong report")
 
 
-def test_the_four_outcomes_are_those_that_chapter_02_measures(machine):
-    from labutils.train.outcomes import four_outcomes
-
-    measured = four_outcomes(replicas=4)
-    ways = [("local mean", "SUM"), ("local mean", "MEAN"), ("global share", "SUM"), ("global share", "MEAN")]
-    good = [tuple(abs(value - 1) < 0.01 for value in measured[way]) for way in ways]
-    names = {(True, True): "right", (False, True): "wrong report", (True, False): "wrong training"}
-    answers = [names.get(one, "both wrong") for one in good]
+def test_the_four_outcomes_follow_from_the_two_switches():
+    """On n equal shares: local means add up to n times the truth, and the mean of global shares is 1/n of it."""
+    n, answers = 4, []
+    for computed in (1.0, 1 / n):  # what a replica computes of a loss of 1: its local mean, its global share
+        trains_right = n * computed == 1  # gradients are added up in any case
+        for reported in (n * computed, computed):  # SUM, MEAN
+            names = {(True, True): "right", (False, True): "wrong report", (True, False): "wrong training"}
+            answers.append(names.get((reported == 1, trains_right), "both wrong"))
     assert tuple(answers) == FOUR
     assert ch01.diagnosis(*answers).state == "right"
 

@@ -8,13 +8,6 @@ pytestmark = pytest.mark.usefixtures("machine")
 
 
 @pytest.fixture(scope="module")
-def tf(machine):
-    import tensorflow
-
-    return tensorflow
-
-
-@pytest.fixture(scope="module")
 def keras(machine):
     import keras
 
@@ -54,16 +47,6 @@ def short(ch02, monkeypatch):
 
 def test_a_script_is_distributed(ch02, short):
     says(ch02.distributed(trained), "right", "on 4 and on 2 replicas")
-
-
-def test_a_dataset_of_the_global_batch_is_right_too(ch02, tf, short):
-    def answer(make_model, x, y, replicas, per_replica_batch):
-        batches = tf.data.Dataset.from_tensor_slices((x, y)).batch(per_replica_batch * replicas)
-        model = trained(make_model, x, y, replicas, per_replica_batch, fit=False)
-        model.fit(batches, verbose=0)
-        return model
-
-    says(ch02.distributed(answer), "right", "on 4 and on 2 replicas")
 
 
 @pytest.mark.parametrize(

@@ -62,7 +62,7 @@ def bound(source):
 
 
 @given(statements())
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_a_stub_runs_binds_the_same_names_and_keeps_the_secret(cell):
     source, names, secrets = cell
     stub = labs.stub(source)
