@@ -68,8 +68,15 @@ def cleaned(notebook):
         kept = labs.tags(cell)
         cell.metadata = nbformat.from_dict({"tags": kept} if kept else {})
         if cell.cell_type == "code":
-            cell.outputs = [_cleaned_output(output) for output in cell.outputs if output.get("name") != "stderr"]
+            cell.outputs = [_cleaned_output(output) for output in cell.outputs if not _passing(output)]
     return notebook
+
+
+def _passing(output):
+    """Whether an output is of the moment only: stderr, and a progress bar, of which nothing but its name would stay."""
+    if output.get("name") == "stderr":
+        return True
+    return output.output_type == "display_data" and set(output.data) == {WIDGET, "text/plain"}
 
 
 def _cleaned_output(output):

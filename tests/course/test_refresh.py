@@ -20,12 +20,13 @@ def stream(name, text):
 def dirty():
     view = {refresh.WIDGET: {"model_id": "5f"}, "text/plain": "Explorer(n=1)", "image/png": "iVBORw0KGgo="}
     shown = new_output("display_data", data=view, metadata={"image/png": {"width": 640}})
+    bar = new_output("display_data", data={refresh.WIDGET: {"model_id": "60"}, "text/plain": "IntProgress(value=3)"})
     cells = [
         new_markdown_cell("# Title", metadata={"editable": False}),
         new_code_cell(
             "view",
             metadata={"tags": ["nbval-ignore-output"], "collapsed": True, "execution": {"iopub": "2026"}},
-            outputs=[stream("stderr", "W0000"), shown, stream("stdout", "kept\n")],
+            outputs=[stream("stderr", "W0000"), bar, shown, stream("stdout", "kept\n")],
         ),
     ]
     return new_notebook(
