@@ -1,6 +1,7 @@
 """Controls that redraw a picture: a pure function, a slider over listed values for each argument, and nothing else."""
 
 import base64
+import html
 import itertools
 import time
 
@@ -87,14 +88,13 @@ class Explorer:
         try:
             self._show(self.values)
         except Exception as error:
-            self.message.value = f"<b>{type(error).__name__}:</b> {error}"
+            self.message.value = f"<b>{type(error).__name__}:</b> {html.escape(str(error))}"
 
     def _show(self, values):
-        if values == self._last:
-            return
-        self.picture.value, self.seconds = self._timed(values)
-        self.message.value = ""
-        self._last = values
+        if values != self._last:
+            self.picture.value, self.seconds = self._timed(values)
+            self._last = values
+        self.message.value = ""  # also on the way back from values that could not be drawn
 
     def _timed(self, values):
         began = time.perf_counter()

@@ -18,6 +18,7 @@ def draw_curves(groups, target=None, samples=None, title="Test loss", width=10.0
         raise ValueError("there are no runs to draw: pass at least one group with one result.")
     longest = max(_places(run, samples)[-1] for _, _, run in runs)
     lowest = min(min(run.losses) for _, _, run in runs)
+    lowest = min(lowest, 1.0 if target is None else target)  # where all blew up at once, an axis is needed still
     with style.style():
         figure = style.picture(width, 4.8)
         axes = figure.add_axes((0.1, 0.14, 0.57, 0.72))
@@ -33,7 +34,7 @@ def draw_curves(groups, target=None, samples=None, title="Test loss", width=10.0
                 axes.plot(places[-1:], losses[-1:], mark, color=color, ms=10, clip_on=False, zorder=4)
         if target is not None:
             axes.axhline(target, color=style.INK, ls="--", lw=1.5, label=f"target {target:g}")
-        log_axis(axes.yaxis, max(LEAST, 0.8 * min(lowest, target or lowest)), MOST)
+        log_axis(axes.yaxis, max(LEAST, 0.8 * lowest), MOST)
         axes.set_xlim(0, longest * 1.02)
         axes.set_xlabel("steps" if samples is None else "epochs")
         axes.set_ylabel("test loss")

@@ -10,7 +10,7 @@ from labutils.bench.units import format_si
 from labutils.show import style
 from labutils.theory.plan import Plan
 
-_WIDE, _HIGH, _LEFT, _BELOW, _ABOVE = 420, 190, 58, 40, 14  # px of the drawing and of its margins
+_WIDE, _HIGH, _LEFT, _BELOW, _ABOVE = 420, 206, 58, 40, 30  # px of the drawing and of its margins
 _WARN = "#B33C00"
 
 
@@ -28,11 +28,11 @@ class PlanCard:
             ("Global batch", f"{plan.batch:,} = {plan.replicas} x {plan.per_replica_batch:,}"),
             ("Steps per epoch", f"{plan.steps_per_epoch:,}"),
             ("Scaled learning rate", f"{plan.rate:.3g}"),
-            ("Warm-up", f"{plan.warmup_steps} steps" if plan.warmup_steps else "none: the rate does not grow"),
+            ("Warm-up", _warmup(plan)),
             ("Predicted step time", format_si(plan.step_time, "s")),
         ]
         if not math.isnan(plan.steps):
-            rows.append(("Steps to target", f"{plan.steps:,.0f} ({plan.epochs:.2g} epochs)"))
+            rows.append(("Steps to target", f"{plan.steps:,.0f} ({plan.epochs:,.1f} epochs)"))
             rows.append(("Predicted time to target", format_si(plan.time_to_target, "s")))
         return rows
 
@@ -56,6 +56,12 @@ class PlanCard:
         )
 
 
+def _warmup(plan):
+    if plan.warmup_steps:
+        return f"{plan.warmup_steps:,} steps"
+    return "none" if plan.rate > plan.base_rate else "none: the rate does not grow"
+
+
 def _drawing(plan):
     """The learning rate by step as an SVG: from the first step to half as far again as warm-up lasts."""
     last = max(math.ceil(plan.warmup_steps * 1.5), plan.steps_per_epoch, 2)
@@ -71,7 +77,7 @@ def _drawing(plan):
         ((_LEFT + _WIDE) / 2, floor + 34, "middle", "step"),
         (_LEFT - 6, floor + 4, "end", "0"),
         (_LEFT - 6, _ABOVE + 5, "end", f"{top:.3g}"),
-        (_LEFT + 8, _ABOVE + 2, "start", "learning rate"),
+        (_LEFT, _ABOVE - 14, "start", "learning rate"),
     ]
     texts = "".join(
         f"<text x='{x:.0f}' y='{y:.0f}' text-anchor='{anchor}' font-size='13' fill='{style.INK}'>{word}</text>"

@@ -21,4 +21,5 @@ class Progress:
             return
         self._last = now
         self.bar.max, self.bar.value = of, done
-        self.words.value = f"{done} of {of} {self.label}, {now - self._began:.0f} s. Interrupt the kernel to stop."
+        words = f"{done} of {of} {self.label}, {now - self._began:.0f} s."
+        self.words.value = words if done == of else f"{words} Interrupt the kernel to stop."

@@ -1,6 +1,7 @@
 """Train from the sliders: a button trains one real run, and its curve is drawn over the earlier ones."""
 
 import base64
+import html
 
 import ipywidgets as widgets
 
@@ -35,8 +36,11 @@ class Trainer:
         try:
             label, result = self.train(**values)
         except ValueError as error:
-            self.message.value = f"<b>Not trained:</b> {error}"
+            self.message.value = f"<b>Not trained:</b> {html.escape(str(error))}"
             return None
+        except BaseException:  # an interrupt, or a mistake in `train` that its author must see
+            self.message.value = "<b>Not trained.</b>"
+            raise
         finally:
             self.button.disabled = False
         self.runs.pop(label, None)
@@ -44,7 +48,7 @@ class Trainer:
         for oldest in list(self.runs)[: -len(COLORS)]:
             del self.runs[oldest]
         self._draw()
-        self.message.value = f"{label}: {_said(result)}"
+        self.message.value = html.escape(f"{label}: {_said(result)}")
         return result
 
     def _draw(self):

@@ -56,25 +56,22 @@ def plan(
 ):
     """Plan a run with global batch `batch` on `replicas` replicas: a Plan.
 
-    `base_rate` works at `base_batch`. `spec` is the StepSpec of one replica with one sample as its batch: compute
-    grows with the samples. `fit` (CriticalBatch) gives steps to target; `highest` is the highest rate known to train.
-    ValueError for a batch that is not whole, larger than the data or not divided by the replicas, and bad rates.
+    `base_rate` works at `base_batch`. `spec` is the StepSpec of one replica at any batch: compute grows with the
+    samples. `fit` (CriticalBatch) gives steps to target; `highest` is the highest rate known to train. ValueError
+    for a batch that is not whole, larger than the data or not divided by the replicas, and bad rates.
     """
     replicas = checks.count("replicas", replicas, "count the devices")
     batch = checks.count("batch", batch, "give the global batch")
     per_epoch = steps_per_epoch(dataset_size, batch)
     if batch % replicas:
-        nearest = -(-batch // replicas) * replicas
-        raise ValueError(f"{replicas} replicas do not divide a batch of {batch}: choose {nearest}, for example.")
+        above = -(-batch // replicas) * replicas
+        nearest = above if above <= dataset_size else above - replicas
+        remedy = f"choose {nearest}, for example" if nearest else "take fewer replicas"
+        raise ValueError(f"{replicas} replicas do not divide a batch of {batch}: {remedy}.")
+    hint = "give the passes over the data that warm-up lasts, 5 in Goyal et al. 2017"
+    warmup_epochs = checks.number("warmup_epochs", warmup_epochs, hint)
     rate = scale_learning_rate(base_rate, base_batch, batch, rule)
     share = batch // replicas
-    step = replace(
-        spec,
-        replicas=replicas,
-        per_replica_batch=share,
-        forward_time=spec.forward_time * share,
-        backward_time=spec.backward_time * share,
-    )
     grown = rate > base_rate * 1.0001
     return Plan(
         batch=batch,
@@ -83,8 +80,8 @@ def plan(
         base_rate=base_rate,
         rate=rate,
         steps_per_epoch=per_epoch,
-        warmup_steps=warmup_epochs * per_epoch if grown else 0,
-        step_time=predict_step(step).step_time,
+        warmup_steps=round(warmup_epochs * per_epoch) if grown else 0,
+        step_time=predict_step(replace(spec.with_batch(share), replicas=replicas)).step_time,
         steps=math.nan if fit is None else fit.steps(batch),
         epochs=math.nan if fit is None else epochs_to_target(fit, batch, dataset_size),
         cautions=tuple(_cautions(batch, rate, base_rate, fit, highest)),

@@ -1,10 +1,10 @@
 """Results of runs kept between visits: one file of JSON lines for each set of conditions, in `.cache/` by the course.
 
 A line is written when its run is over. A line that was cut off by a killed kernel is not read, and nothing else
-is lost. Delete the folder whenever you like: the runs are then trained again.
+is lost: the next one begins with an end of line of its own. Delete the folder whenever you like: the runs are then
+trained again.
 """
 
-import importlib
 import json
 import os
 from pathlib import Path
@@ -26,30 +26,24 @@ class Store:
         return self._known[name]
 
     def __setitem__(self, name, value):
-        line = json.dumps([name, value]) + "\n"
+        line = "\n" + json.dumps([name, value])
         self._known[name] = json.loads(line)[1]
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            with self.path.open("a", encoding="utf-8") as file:
-                file.write(line)  # one write of one line, appended: two kernels do not mix theirs
+            with self.path.open("ab", buffering=0) as file:
+                file.write(line.encode())  # a single write, appended: two kernels do not mix their lines
         except OSError:
             pass  # a full disk or a read-only folder costs the second visit, not this one
 
 
 def _lines(path):
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8", errors="replace")
     except OSError:
         return
     for line in text.splitlines():
         try:
             name, value = json.loads(line)
-        except ValueError:
-            continue  # cut off in the middle
+        except (ValueError, TypeError):
+            continue  # empty, or cut off in the middle
         yield name, value
-
-
-def source_of(module):
-    """The source text of a module, as bytes: results of older code are not those of newer code."""
-    module = importlib.import_module(module) if isinstance(module, str) else module
-    return Path(module.__file__).read_bytes()

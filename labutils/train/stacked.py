@@ -2,7 +2,7 @@
 
 A step of a small model is over before Python has said what comes next. So the weights of all runs are stacked,
 (runs, inputs, outputs), and one compiled loop takes many steps of every run at once. The loop is traced once per
-optimizer, whatever the batch and the number of runs.
+optimizer, whatever the batch and the number of runs: a trace takes longer than many a run.
 """
 
 import functools
@@ -10,11 +10,14 @@ import functools
 import numpy as np
 import tensorflow as tf
 
+from labutils.theory.scaling import steps_per_epoch
 from labutils.train import models
 
 OPTIMIZERS = {"sgd": 0, "momentum": 1, "adam": 2}  # how many numbers per weight each remembers
 MOMENTUM = 0.9
 BETA_1, BETA_2, EPSILON = 0.9, 0.999, 1e-7  # those of keras.optimizers.Adam
+_STACKED = [tf.TensorSpec([None, None, None])] * 6  # kernel and bias of each of the three layers of `models.mlp`
+_EXAMPLES = (tf.TensorSpec([None, None]), tf.TensorSpec([None], tf.int32))
 
 
 class Stack:
@@ -24,7 +27,7 @@ class Stack:
     """
 
     def __init__(self, seeds, x, y, optimizer="sgd", shape=models.DIGIT_SHAPE):
-        self.x, self.y = tf.constant(x.reshape(len(x), -1)), tf.constant(y)
+        self.examples = _examples(x, y)
         self.optimizer, self.step = optimizer, 0
         self.weights = _stacked_weights(tuple(seeds), shape)
         self.slots = [tf.zeros_like(weight) for _ in range(OPTIMIZERS[optimizer]) for weight in self.weights]
@@ -33,13 +36,14 @@ class Stack:
         """Take steps: `order` (steps, runs, batch) are examples' numbers, `rates` (steps, runs) learning rates."""
         state = [*self.weights, *self.slots]
         count = tf.constant(self.step, tf.float32)
-        state = _loop(self.optimizer)(state, self.x, self.y, tf.constant(order), tf.constant(rates), count)
+        order, rates = tf.constant(order, tf.int32), tf.constant(rates, tf.float32)
+        state = _loop(self.optimizer)(state, *self.examples, order, rates, count)
         self.weights, self.slots = list(state[: len(self.weights)]), list(state[len(self.weights) :])
-        self.step += len(order)
+        self.step += order.shape[0]
 
     def losses(self, x, y):
         """The mean loss of each run on x, y: an array of shape (runs,)."""
-        return _evaluate(self.weights, tf.constant(x.reshape(len(x), -1)), tf.constant(y)).numpy()
+        return _evaluate(self.weights, *_examples(x, y)).numpy()
 
     def keep(self, chosen):
         """Go on with the runs at the places `chosen` only."""
@@ -49,10 +53,19 @@ class Stack:
 
 
 def batches_of(seed, samples, batch):
-    """Endless batches of examples' numbers, shuffled anew each epoch, the rest dropped: arrays of shape (batch,)."""
+    """Endless batches of examples' numbers, shuffled anew each epoch, the rest dropped: arrays of shape (batch,).
+
+    ValueError, with the first of them, for a batch that is not whole or larger than the data.
+    """
+    steps_per_epoch(samples, batch)
     random = np.random.default_rng(seed)
     while True:
         yield from random.permutation(samples)[: samples // batch * batch].reshape(-1, batch).astype(np.int32)
+
+
+def _examples(x, y):
+    """Flat images and labels as tensors."""
+    return tf.constant(x.reshape(len(x), -1), tf.float32), tf.constant(y, tf.int32)
 
 
 @functools.cache
@@ -68,7 +81,7 @@ def _stacked_weights(seeds, shape):
 
 
 def _logits(weights, x):
-    """Of each run: x has the shape (runs, examples, inputs)."""
+    """Of each run: x has the shape (runs, examples, inputs), or (1, examples, inputs) where all see the same."""
     for kernel, bias in zip(weights[:-2:2], weights[1:-2:2], strict=True):
         x = tf.nn.relu(tf.matmul(x, kernel) + bias)
     return tf.matmul(x, weights[-2]) + weights[-1]
@@ -79,23 +92,22 @@ def _mean_losses(weights, x, y):
     return tf.reduce_mean(each, axis=1)
 
 
-@tf.function(reduce_retracing=True)
+@tf.function(autograph=False, input_signature=[_STACKED, *_EXAMPLES])
 def _evaluate(weights, x, y):
-    runs = tf.shape(weights[0])[0]
-    return _mean_losses(weights, tf.repeat(x[None], runs, axis=0), tf.repeat(y[None], runs, axis=0))
+    return _mean_losses(weights, x[None], tf.repeat(y[None], tf.shape(weights[0])[0], axis=0))
 
 
 @functools.cache
 def _loop(optimizer):
     """The compiled loop of one optimizer, with every dimension left open so that it is traced once."""
     update = {"sgd": _sgd, "momentum": _momentum, "adam": _adam}[optimizer]
+    state = _STACKED * (1 + OPTIMIZERS[optimizer])
+    order, rates = tf.TensorSpec([None, None, None], tf.int32), tf.TensorSpec([None, None])
 
-    @tf.function(reduce_retracing=True)
+    @tf.function(autograph=False, input_signature=[state, *_EXAMPLES, order, rates, tf.TensorSpec([])])
     def loop(state, x, y, order, rates, count):
-        count_of_weights = len(state) // (1 + OPTIMIZERS[optimizer])
-
         def one_step(index, state):
-            weights, slots = state[:count_of_weights], state[count_of_weights:]
+            weights, slots = state[: len(_STACKED)], state[len(_STACKED) :]
             examples = order[index]
             with tf.GradientTape() as tape:
                 tape.watch(weights)

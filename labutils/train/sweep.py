@@ -7,13 +7,16 @@ cache, so an interrupted sweep goes on where it stopped and a second visit is in
 
 import hashlib
 import math
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import astuple, dataclass, field
+from pathlib import Path
 
+import keras
 import numpy as np
+import tensorflow as tf
 
-from labutils.theory import checks
+from labutils.theory import checks, scaling
 from labutils.theory.scaling import scale_learning_rate, steps_per_epoch, warmup_schedule
-from labutils.train import data, run_cache, stacked
+from labutils.train import data, models, run_cache, stacked
 
 DIVERGED = 50.0  # a loss on ten classes starts near 2.3: one of 50 is no longer training
 _SPACING = 1.05  # between two measurements, as a factor of the steps
@@ -23,7 +26,8 @@ _SPACING = 1.05  # between two measurements, as a factor of the steps
 class Setting:
     """What one run is: global batch, learning rate, seed, optimizer, and steps of warm-up from `start_rate`.
 
-    ValueError for a batch that is not whole, rates that are not above zero, or an unknown optimizer.
+    ValueError for a batch that is not whole, a rate that is not above zero, an unknown optimizer, or warm-up from
+    nowhere.
     """
 
     batch: int
@@ -34,13 +38,21 @@ class Setting:
     start_rate: float | None = None
 
     def __post_init__(self):
-        checks.count("batch", self.batch, "give the global batch")
-        checks.number("rate", self.rate, "give a learning rate, for example 0.1", positive=True)
-        checks.count("seed", self.seed, "number the runs from 0", least=0)
-        checks.one_of("optimizer", self.optimizer, stacked.OPTIMIZERS)
-        checks.count("warmup", self.warmup, "give the steps that warm-up lasts", least=0)
-        if self.start_rate is not None:
-            checks.number("start_rate", self.start_rate, "give the rate that warm-up starts from")
+        self._set(
+            batch=checks.count("batch", self.batch, "give the global batch"),
+            rate=checks.number("rate", self.rate, "give a learning rate, for example 0.1", positive=True),
+            seed=checks.count("seed", self.seed, "number the runs from 0", least=0),
+            optimizer=checks.one_of("optimizer", self.optimizer, stacked.OPTIMIZERS),
+            warmup=checks.count("warmup", self.warmup, "give the steps that warm-up lasts", least=0),
+        )
+        hint = "give the rate that warm-up starts from, often the one of the small batch"
+        if self.start_rate is not None or self.warmup:
+            self._set(start_rate=checks.number("start_rate", self.start_rate, hint))
+
+    def _set(self, **values):
+        """Keep Python's own numbers: a grid's NumPy ones are written otherwise, and the cache goes by that."""
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
 
     @property
     def schedule(self):
@@ -98,15 +110,16 @@ class Sweep:
         return rows
 
 
-def sweep(batches, rates, rule="none", base_batch=None, seeds=3, **settings):
+def sweep(batches, rates, rule="none", base_batch=None, seeds=3, optimizer="sgd", **how):
     """Train every batch at every rate with every seed: a Sweep.
 
     `rates` are those of `base_batch` (default: the smallest batch), scaled to each batch by `rule`; `seeds` is how
-    many. Further `settings` go to `train`, and `optimizer` to each Setting. Interrupt it when you have seen
-    enough: what is finished is kept, and the rest counts as not reached. ValueError as for Setting and train.
+    many. `how` goes to `train`: target, epochs, progress and the like. Interrupt it when you have seen enough: what
+    is finished is kept, and the rest counts as not reached. ValueError as for Setting and train, and for no batch
+    or rate at all.
     """
-    optimizer = settings.pop("optimizer", "sgd")
-    batches, rates = tuple(batches), list(rates)
+    batches = tuple(checks.count("batches", batch, "give global batches") for batch in _several("batches", batches))
+    rates = _several("rates", rates)
     base = min(batches) if base_batch is None else base_batch
     seeds = range(checks.count("seeds", seeds, "give the number of runs at each point"))
     grid = np.array([[scale_learning_rate(rate, base, batch, rule) for rate in rates] for batch in batches])
@@ -116,7 +129,7 @@ def sweep(batches, rates, rule="none", base_batch=None, seeds=3, **settings):
         for column in range(len(rates))
         for seed in seeds
     }
-    results = train(wanted.values(), **settings)
+    results = train(wanted.values(), **how)
     steps = np.full((len(batches), len(rates), len(seeds)), np.nan)
     for place, setting in wanted.items():
         if setting in results:
@@ -125,11 +138,11 @@ def sweep(batches, rates, rule="none", base_batch=None, seeds=3, **settings):
 
 
 def train(settings, target=0.2, epochs=60, most_steps=1500, split=None, progress=None, cache=True):
-    """Train runs until the test loss is at most `target`, or for `epochs`: {setting: Result}.
+    """Train runs until the test loss is at most `target`, or `epochs` or `most_steps` are over: {setting: Result}.
 
-    With target None every run goes the whole way. `split` is a data.Split (default: the digits); `progress` is
-    called with (runs done, runs in all). A KeyboardInterrupt ends it with the runs that are finished. ValueError
-    for a batch larger than the data, or a target, epochs or steps that are not above zero.
+    With target None every run that does not blow up goes the whole way. `split` is a data.Split (default: the
+    digits); `progress` is called with (runs done, runs in all). A KeyboardInterrupt ends it with the runs that are
+    finished. ValueError for a batch larger than the data, or a target, epochs or steps that are not above zero.
     """
     split = data.digits() if split is None else split
     limits = _limits(target, epochs, most_steps)
@@ -149,6 +162,13 @@ def train(settings, target=0.2, epochs=60, most_steps=1500, split=None, progress
     except KeyboardInterrupt:
         pass  # somebody has seen enough
     return {setting: found[setting] for setting in settings if setting in found}
+
+
+def _several(name, values):
+    values = list(values) if np.ndim(values) == 1 else []
+    if not values:
+        raise ValueError(f"{name} must be a list of at least one number: write for example {name}=[32, 64].")
+    return values
 
 
 def _limits(target, epochs, most_steps):
@@ -187,8 +207,8 @@ def _train_group(group, split, limits):
         for place, (one, loss) in enumerate(zip(running, stack.losses(split.x_test, split.y_test), strict=True)):
             steps, losses = curves[one]
             steps.append(now)
-            losses.append(float(loss))
-            outcome = _outcome(loss, target, now == last)
+            losses.append(float(loss) if loss == loss else math.inf)  # beyond all numbers, but equal to itself
+            outcome = _outcome(losses[-1], target, now == last)
             if outcome:
                 yield Result(one, tuple(steps), tuple(losses), outcome)
             else:
@@ -201,22 +221,27 @@ def _train_group(group, split, limits):
 def _outcome(loss, target, is_last):
     if target is not None and loss <= target:
         return "reached"
-    if not loss < DIVERGED:  # NaN is not below anything
+    if loss >= DIVERGED:
         return "diverged"
     return "not reached" if is_last else None
 
 
 def _key(split, limits):
-    """What a cached result depends on, beyond its setting: the data, the limits and this code."""
-    parts = [array.tobytes() for array in (split.x_train, split.y_train, split.x_test, split.y_test)]
-    parts += [repr(limits).encode(), run_cache.source_of(stacked), run_cache.source_of(__name__)]
-    return hashlib.sha256(b"".join(parts)).hexdigest()
+    """What a cached result depends on, beyond its setting: the data, the limits, this code and TensorFlow's."""
+    arrays = (split.x_train, split.y_train, split.x_test, split.y_test)
+    facts = [limits, tf.__version__, keras.__version__, *((array.shape, array.dtype.str) for array in arrays)]
+    key = hashlib.sha256(repr(facts).encode())
+    for array in arrays:
+        key.update(np.ascontiguousarray(array))
+    for path in (__file__, stacked.__file__, models.__file__, scaling.__file__):
+        key.update(Path(path).read_bytes())
+    return key.hexdigest()
 
 
 def _name(setting):
-    return repr(sorted(asdict(setting).items()))
+    return repr(astuple(setting))
 
 
 def _restored(setting, stored):
     steps, losses, outcome = stored
-    return Result(replace(setting), tuple(steps), tuple(losses), outcome)
+    return Result(setting, tuple(steps), tuple(losses), outcome)
