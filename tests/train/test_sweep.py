@@ -219,30 +219,6 @@ def test_the_key_changes_with_all_that_a_result_depends_on(sweep, digits, monkey
     assert sweep._key(digits, usual) == keys[0]
 
 
-def test_a_line_cut_off_costs_that_line_only_even_when_more_is_written_after_it(machine, folder):
-    from labutils.train.run_cache import Store
-
-    Store("key")["first"] = [1, math.inf]
-    Store("key")["second"] = 2
-    (file,) = folder.iterdir()
-    file.write_bytes(file.read_bytes()[:-3] + b"\xff")
-    store = Store("key")
-    assert "first" in store and "second" not in store and "other" not in Store("another")
-    store["third"] = 3
-    again = Store("key")
-    assert (again["first"], again["third"]) == ([1, math.inf], 3) and "second" not in again
-
-
-def test_two_kernels_add_to_one_file(machine):
-    from labutils.train.run_cache import Store
-
-    long = [0.1] * 20_000  # longer than any buffer on the way
-    one, other = Store("key"), Store("key")
-    one["a"], other["b"], one["c"] = long, 2, 3
-    both = Store("key")
-    assert both["a"] == long and both["b"] == 2 and both["c"] == 3
-
-
 def test_a_folder_that_cannot_be_written_is_no_error(sweep, tmp_path, monkeypatch):
     (tmp_path / "file").write_text("in the way")
     monkeypatch.setenv("LABUTILS_RUN_CACHE", str(tmp_path / "file" / "folder"))
