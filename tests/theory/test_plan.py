@@ -36,7 +36,13 @@ def test_each_rule_gives_its_rate(rule, rate):
 
 @pytest.mark.parametrize(
     ("batch", "rule", "warms_up"),
-    [(8192, "linear", True), (8192, "sqrt", True), (8192, "none", False), (256, "linear", False), (64, "linear", False)],
+    [
+        (8192, "linear", True),
+        (8192, "sqrt", True),
+        (8192, "none", False),
+        (256, "linear", False),
+        (64, "linear", False),
+    ],
 )
 def test_it_warms_up_only_where_the_rate_grows(batch, rule, warms_up):
     made = planned(batch, rule=rule)
