@@ -142,10 +142,12 @@ def train(settings, target=0.2, epochs=60, most_steps=1500, split=None, progress
 
     With target None every run that does not blow up goes the whole way. `split` is a data.Split (default: the
     digits); `progress` is called with (runs done, runs in all). A KeyboardInterrupt ends it with the runs that are
-    finished. ValueError for a batch larger than the data, or a target, epochs or steps that are not above zero.
+    finished. ValueError for a batch larger than the data, more than 10 classes, or limits that are not above zero.
     """
     split = data.digits() if split is None else split
     limits = _limits(target, epochs, most_steps)
+    if split.classes > stacked.CLASSES:
+        raise ValueError(f"{split.name} has {split.classes} classes: choose data of at most {stacked.CLASSES}.")
     settings = list(dict.fromkeys(settings))
     for setting in settings:
         steps_per_epoch(len(split.x_train), setting.batch)

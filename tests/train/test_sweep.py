@@ -303,6 +303,12 @@ def test_limits_that_make_no_sense_are_answered_in_a_sentence(sweep, limits, sai
         sweep.train([sweep.Setting(64, 0.1)], **limits)
 
 
+def test_more_classes_than_the_model_has_are_refused(sweep, digits):
+    more = replace(digits, y_train=digits.y_train + 90)
+    with pytest.raises(ValueError, match="digits has 100 classes: choose data of at most 10"):
+        sweep.train([sweep.Setting(64, 0.1)], split=more)
+
+
 @pytest.mark.parametrize(
     ("grid", "said"),
     [
