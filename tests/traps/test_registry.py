@@ -24,7 +24,7 @@ REQUIRED = {
     "compile-outside-scope", "model-outside-scope", "optimizer-built-outside-scope", "devices-too-late",
     "devices-that-do-not-exist", "float16-jit-mirrored", "reset-states-gone", "get-scaled-loss-gone",
     "legacy-optimizers-gone", "save-without-extension", "input-ran-out",
-    "clipping-before-all-reduce",
+    "clipping-before-all-reduce", "decay-after-warmup", "rate-scaled-twice",
 }  # fmt: skip
 
 
@@ -61,13 +61,15 @@ def test_snippets_are_short_and_parse(trap):
 
 
 def test_names_are_unique():
-    entries = [trap for module in (traps.batches, traps.losses, traps.scope, traps.keras3) for trap in module.TRAPS]
+    modules = (traps.batches, traps.losses, traps.scope, traps.keras3, traps.schedules)
+    entries = [trap for module in modules for trap in module.TRAPS]
     assert len(entries) == len(traps.TRAPS)
 
 
 def test_chapters_find_their_traps():
     assert traps.TRAPS["uneven-last-batch"] in traps.for_chapter("01")
     assert all("02" in trap.chapters for trap in traps.for_chapter("02")) and len(traps.for_chapter("02")) > 15
+    assert {"decay-after-warmup", "rate-scaled-twice"} <= {trap.name for trap in traps.for_chapter("03")}
     assert traps.for_chapter("99") == ()
 
 
