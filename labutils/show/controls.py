@@ -15,12 +15,7 @@ FULL_SWEEP = 200  # up to this many combinations are all drawn by sweep()
 
 def pick(label, options, value=None, shown=str):
     """A slider over the listed `options`; `shown` makes a value readable. It moves on release and by arrow keys."""
-    options = list(options)
-    if len(options) < 2:
-        raise ValueError(f"The slider {label!r} needs at least two values to choose from, not {len(options)}.")
-    value = options[0] if value is None else value
-    if value not in options:
-        raise ValueError(f"The slider {label!r} cannot start at {value!r}: it offers {options}.")
+    options, value = _offered("slider", label, options, value)
     return widgets.SelectionSlider(
         description=label,
         options=[(shown(option), option) for option in options],
@@ -33,13 +28,24 @@ def pick(label, options, value=None, shown=str):
 
 def choose(label, options, value=None, shown=str):
     """Buttons for the listed `options`, for values that have no order."""
-    options = list(options)
+    options, value = _offered("choice", label, options, value)
     return widgets.ToggleButtons(
         description=label,
         options=[(shown(option), option) for option in options],
-        value=options[0] if value is None else value,
+        value=value,
         style=LABELS | {"button_width": "auto"},
     )
+
+
+def _offered(kind, label, options, value):
+    """The options as a list, and the value to start at; ValueError where there is nothing to choose, or not that."""
+    options = list(options)
+    if len(options) < 2:
+        raise ValueError(f"The {kind} {label!r} needs at least two values to choose from, not {len(options)}.")
+    value = options[0] if value is None else value
+    if value not in options:
+        raise ValueError(f"The {kind} {label!r} cannot start at {value!r}: it offers {options}.")
+    return options, value
 
 
 class Explorer:

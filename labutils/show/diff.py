@@ -1,5 +1,6 @@
 """Two versions of a function, side by side in one listing: what was taken out, what was put in."""
 
+import ast
 import difflib
 import html
 import inspect
@@ -42,10 +43,11 @@ def diff(before, after):
 
 
 def _body(function):
-    lines = textwrap.dedent(inspect.getsource(function)).splitlines()
+    source = textwrap.dedent(inspect.getsource(function))
+    lines, definition = source.splitlines(), ast.parse(source).body[0]
     start = next(n for n, line in enumerate(lines) if line.rstrip().endswith(":")) + 1
-    if lines[start].strip().startswith('"""'):
-        start += 1
+    if ast.get_docstring(definition) is not None:
+        start = definition.body[0].end_lineno
     return textwrap.dedent("\n".join(lines[start:])).splitlines()
 
 

@@ -37,8 +37,13 @@ def draw_predicted(x, predicted, measured, xlabel, ylabel="time", title="Predict
     """Draw predictions as lines and measurements as points with their intervals: a Figure.
 
     `x`: numbers; `predicted`: {label: values, one per x}; `measured`: a Measurement per x, all in one unit.
-    `log`: both axes logarithmic. ValueError where the lengths differ.
+    `log`: both axes logarithmic. ValueError where the lengths differ, there is nothing to draw, or there are more
+    predictions than can be told apart.
     """
+    if not len(x):
+        raise ValueError("There is nothing to draw: give at least one place on the x axis, and its measurement.")
+    if len(predicted) > len(PREDICTED):
+        raise ValueError(f"{len(predicted)} predictions cannot be told apart: give {len(PREDICTED)} or fewer.")
     for label, values in {**predicted, "measured": measured}.items():
         if len(values) != len(x):
             raise ValueError(f"{label!r} has {len(values)} values for {len(x)} places on the x axis.")

@@ -12,11 +12,13 @@ def draw_shares(full, tail, title="", width=10.0):
     """Draw two panels, a full batch and the last one, a bar per replica: a Figure.
 
     `full` and `tail` are lists of (examples, weight), one per replica; weight 1 is what every example should
-    weigh. `tail` is None where the last batch is a full one.
+    weigh. `tail` is None where the last batch is a full one. ValueError where there is no replica.
     """
+    if not full or tail == []:
+        raise ValueError("There is nothing to draw: give the share of at least one replica.")
     with style.style():
         figure = style.picture(width, 4.2)
-        axes = [figure.add_axes((left, 0.17, 0.41, 0.55)) for left in (0.075, 0.57)]
+        axes = [figure.add_axes((left, 0.17, 0.425, 0.55)) for left in (0.065, 0.565)]
         most = max(examples for examples, _ in [*full, *(tail or [])]) or 1
         _draw_panel(axes[0], full, most, "a full batch")
         if tail is None:
@@ -36,6 +38,7 @@ def _draw_panel(axes, shares, most, title):
     for replica, (examples, weight) in enumerate(shares):
         label = f"{examples}\n×{weight:.2g}" if examples else "none"
         axes.text(replica, examples + 0.03 * most, label, ha="center", va="bottom", size=12)
+    axes.set_xlim(-0.5, len(shares) - 0.5)  # no margin: eight labels just fit
     axes.set_ylim(0, most * 1.38)
     axes.set_xticks(range(len(shares)))
     axes.set_xlabel("replica")

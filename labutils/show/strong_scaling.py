@@ -14,6 +14,8 @@ def draw_strong_scaling(compute_time, gradient_bytes, link, replica_counts=REPLI
     replica over `link` by a ring, nothing overlapped. A bar above the dashed line is slower than one device.
     ValueError for values that no step can have.
     """
+    if not len(replica_counts) or compute_time == 0:
+        raise ValueError("There is nothing to draw: give at least one number of replicas, and work that takes time.")
     steps = [predict_step(_spec(compute_time, gradient_bytes, link, n)) for n in replica_counts]
     factor, prefix = style.si_scale(max(step.step_time for step in steps))
     compute = [step.breakdown["compute"] * factor for step in steps]

@@ -55,15 +55,17 @@ def test_falsy_values_are_values_too():
     assert choose("Overlap", [True, False], False).value is False
 
 
-def test_a_slider_with_nothing_to_choose_says_so():
+@pytest.mark.parametrize("make", [pick, choose])
+def test_a_control_with_nothing_to_choose_says_so(make):
     for options in ([], [4]):
         with pytest.raises(ValueError, match=rf"'Replicas' needs at least two values .* not {len(options)}\."):
-            pick("Replicas", options)
+            make("Replicas", options)
 
 
-def test_a_slider_that_cannot_start_there_names_what_it_offers():
+@pytest.mark.parametrize("make", [pick, choose])
+def test_a_control_that_cannot_start_there_names_what_it_offers(make):
     with pytest.raises(ValueError, match=r"'Replicas' cannot start at 3: it offers \[1, 2, 4\]"):
-        pick("Replicas", [1, 2, 4], 3)
+        make("Replicas", [1, 2, 4], 3)
 
 
 # --- a picture with its controls ---

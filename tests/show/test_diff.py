@@ -17,6 +17,15 @@ def on_replicas(model, x, y):
     return total
 
 
+def explained(model, x, y):
+    """One step.
+
+    With a docstring of several lines.
+    """
+    loss = model(x) - y
+    return loss
+
+
 def html_inside(x):
     return x < 3 and "<b>" != "&"
 
@@ -55,6 +64,7 @@ def test_a_function_does_not_differ_from_itself():
 
 def test_names_parameters_and_docstrings_do_not_count():
     assert [line for _, line in diff(spread, spread).lines] == ["loss = model(x)", "return loss"]
+    assert diff(on_one_device, explained).lines == diff(on_one_device, on_one_device).lines
     listing = repr(diff(on_one_device, on_replicas))
     assert "def " not in listing and '"""' not in listing and "One step" not in listing
 

@@ -87,3 +87,10 @@ def test_predictions_are_lines_and_measurements_points_with_their_intervals(log,
 def test_lengths_that_differ_are_named(predicted, measured, who):
     with pytest.raises(ValueError, match=f"{who} values for 3 places on the x axis"):
         draw_predicted(COUNTS, predicted, measured, "replicas")
+
+
+def test_nothing_and_too_much_to_draw_are_refused():
+    with pytest.raises(ValueError, match="nothing to draw: give at least one place"):
+        draw_predicted([], {}, [], "replicas")
+    with pytest.raises(ValueError, match="4 predictions cannot be told apart: give 3 or fewer"):
+        draw_predicted(COUNTS, {name: [1.0] * 3 for name in "abcd"}, MEASURED, "replicas")

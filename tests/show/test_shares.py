@@ -19,7 +19,7 @@ def bars(axes):
 
 @pytest.mark.parametrize(
     ("batch", "samples", "replicas"),
-    [(32, 66, 2), (32, 66, 4), (64, 1222, 4), (60, 1222, 6), (64, 1272, 8), (256, 1000, 8)],
+    [(32, 66, 2), (32, 66, 4), (64, 1222, 4), (60, 1222, 6), (32, 66, 8), (64, 1222, 8), (256, 1000, 8)],
 )
 def test_both_batches_are_drawn_as_they_are_split(batch, samples, replicas, assert_readable):
     full, tail = shares(batch, replicas), shares(samples % batch, replicas)
@@ -45,3 +45,9 @@ def test_a_full_last_batch_is_said_in_words(assert_readable):
     assert not figure.axes[1].patches
     assert [text.get_text() for text in figure.axes[1].texts] == ["The last batch is full too."]
     assert_readable(figure)
+
+
+@pytest.mark.parametrize(("full", "tail"), [([], None), ([(8, 1.0)], [])])
+def test_no_replica_at_all_is_refused(full, tail):
+    with pytest.raises(ValueError, match="nothing to draw: give the share of at least one replica"):
+        draw_shares(full, tail)

@@ -65,6 +65,8 @@ def test_the_headline_names_the_fastest_count():
         ((float("nan"), 1e6, ETHERNET), "must be finite and zero or more.* give seconds"),
         ((1.0, -1, ETHERNET), "gradient_bytes must be .* give 4 bytes per float32"),
         ((1.0, 1e6, None), r"link is None: write for example link=Link\("),
+        ((0, 1e6, ETHERNET), "nothing to draw: .* work that takes time"),
+        ((1.0, 1e6, ETHERNET, []), "nothing to draw: give at least one number of replicas"),
         ((1.0, 1e6, ETHERNET, [1, 2.5]), "replicas must be a whole number"),
     ],
 )
