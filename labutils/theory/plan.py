@@ -73,6 +73,7 @@ def plan(
     rate = scale_learning_rate(base_rate, base_batch, batch, rule)
     share = batch // replicas
     grown = rate > base_rate * 1.0001
+    warmup_steps = round(warmup_epochs * per_epoch) if grown else 0
     return Plan(
         batch=batch,
         per_replica_batch=share,
@@ -80,15 +81,15 @@ def plan(
         base_rate=base_rate,
         rate=rate,
         steps_per_epoch=per_epoch,
-        warmup_steps=round(warmup_epochs * per_epoch) if grown else 0,
+        warmup_steps=warmup_steps,
         step_time=predict_step(replace(spec.with_batch(share), replicas=replicas)).step_time,
         steps=math.nan if fit is None else fit.steps(batch),
         epochs=math.nan if fit is None else epochs_to_target(fit, batch, dataset_size),
-        cautions=tuple(_cautions(batch, rate, base_rate, fit, highest)),
+        cautions=tuple(_cautions(batch, rate, base_rate, warmup_steps, fit, highest)),
     )
 
 
-def _cautions(batch, rate, base_rate, fit, highest):
+def _cautions(batch, rate, base_rate, warmup_steps, fit, highest):
     if highest is not None and rate > highest * 1.0001:
         yield f"A rate of {rate:.3g} is above every rate that trained in your sweep (up to {highest:.3g})."
     if fit is not None and batch > fit.critical_batch:
@@ -96,5 +97,5 @@ def _cautions(batch, rate, base_rate, fit, highest):
             f"The batch is {batch / fit.critical_batch:.1f} times the critical batch of {fit.critical_batch:.0f}: "
             f"more examples are spent than steps are saved."
         )
-    if rate >= LARGE_STEP * base_rate:
+    if rate >= LARGE_STEP * base_rate and not warmup_steps:
         yield f"The rate is {rate / base_rate:.3g} times the base rate: warm up to it."

@@ -44,7 +44,7 @@ def test_why_there_is_no_warmup_is_said_only_where_it_is_so():
 
 
 def test_the_page_and_the_text_hold_every_row_and_caution():
-    shown = card(1024, fit=FIT, highest=0.5)
+    shown = card(1024, fit=FIT, highest=0.5, warmup_epochs=0)
     assert len(shown.plan.cautions) == 3
     for text in (repr(shown), shown._repr_html_()):
         for name, value in shown.rows:
