@@ -9,7 +9,7 @@ import numpy as np
 
 from labutils.course.verdict import called, exercise, right, wrong
 from labutils.theory.scaling import critical_batch
-from labutils.train import data, models, sweep
+from labutils.train import data, sweep
 
 DEVICES, LEAST_SHARE = 8, 16  # devices, and the fewest examples that keep one busy
 BASE_BATCH, BASE_RATE, TARGET = 32, 1 / 16, 0.2
@@ -25,7 +25,7 @@ def choice(global_batch, rate, warmup_steps=0):
     if problem := _not_a_batch(global_batch) or _not_positive("learning rate", rate):
         return wrong(problem)
     settings = [sweep.Setting(int(global_batch), rate, seed, "sgd", warmup_steps, BASE_RATE) for seed in range(3)]
-    runs = sweep.train(settings, TARGET, epochs=math.inf, most_steps=3 * MOST_STEPS, cache=False).values()
+    runs = sweep.train(settings, TARGET, epochs=3 * MOST_STEPS, most_steps=3 * MOST_STEPS, cache=False).values()
     steps = float(np.median([run.steps[-1] if run.outcome == "reached" else math.inf for run in runs]))
     if math.isinf(steps):
         return wrong(_why_not(runs))
@@ -84,6 +84,8 @@ def critical(swept, answer):
         return wrong(problem)
     points = [(batch, steps) for batch, _, each in swept.best() for steps in each if steps == steps]
     fit = critical_batch(*zip(*points, strict=True))
+    if fit.interval[0] == 0 or math.isinf(fit.interval[1]):
+        return wrong(f"Your runs do not settle it. {fit.caution}")
     low, high = fit.interval[0] / WIDER, fit.interval[1] * WIDER
     if low <= answer <= high:
         return right(
@@ -131,7 +133,7 @@ def _another_job(model, replicas):
 def _far(loss, replicas):
     """What is wrong with a loss that is not near that of the job as it was on one replica."""
     usual = _usual_loss()
-    if usual / NEAR / NEAR < loss <= usual * NEAR:
+    if loss <= usual * NEAR and (replicas > 1 or loss >= usual / NEAR):
         return ""
     seen = (
         f"On {replicas} replica(s) the test loss is {loss:.3g} after {EPOCHS} epochs; on one device it was {usual:.2f}"
