@@ -128,7 +128,7 @@ def script(replicas, *, rate=lambda replicas: replicas / 16, batch=None, epochs=
         loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
         mlp.compile(keras.optimizers.SGD(rate), loss, jit_compile=False)
     batches = tf.data.Dataset.from_tensor_slices((x, y)).batch(batch).repeat()
-    history = mlp.fit(batches, epochs=epochs, steps_per_epoch=len(x) // batch, verbose=0)
+    history = mlp.fit(batches, epochs=epochs, steps_per_epoch=len(x) // batch, shuffle=False, verbose=0)
     return mlp if model else history
 
 

@@ -39,7 +39,7 @@ def choice(global_batch, rate, warmup_steps=0):
 
 
 def _not_a_batch(batch):
-    if isinstance(batch, bool) or not isinstance(batch, numbers.Real) or batch != int(batch):
+    if isinstance(batch, bool) or not isinstance(batch, numbers.Real) or not float(batch).is_integer():
         return f"A global batch is a whole number, not {batch!r}."
     samples = len(data.digits().x_train)
     if batch % DEVICES:
