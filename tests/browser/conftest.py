@@ -70,6 +70,9 @@ class Notebook:
     def picture(self, name):
         return Picture(self, name)
 
+    def card(self, name):
+        return Card(self, name)
+
     def menu(self, menu, item):
         self.page.get_by_role("menuitem", name=menu, exact=True).click()
         self.page.get_by_role("menuitem", name=re.compile(f"^{item}")).first.click()
@@ -147,9 +150,11 @@ class Notebook:
 class Picture:
     """An Explorer in the page: its controls, its line for errors, and its picture."""
 
+    shown = "img.widget-image"
+
     def __init__(self, notebook, name):
         self.page, self.cell = notebook.page, notebook.cell(name)
-        self.image = self.cell.locator("img.widget-image")
+        self.image = self.cell.locator(self.shown)
         self.image.scroll_into_view_if_needed()
 
     @property
@@ -164,6 +169,12 @@ class Picture:
         self._slider(label).locator(".noUi-handle").focus()
         return [self._answer(lambda key=key: self.page.keyboard.press(key)) for key in keys]
 
+    def press(self, label, key):
+        """Move a slider by a key, where no new picture is expected."""
+        self._slider(label).locator(".noUi-handle").focus()
+        self.page.keyboard.press(key)
+        self.page.wait_for_timeout(1000)
+
     def click(self, *texts):
         """Click buttons with these texts; for each the seconds from the click to the new picture."""
         buttons = [self.cell.get_by_role("button", name=text, exact=True) for text in texts]
@@ -176,6 +187,16 @@ class Picture:
         self.image.evaluate("(img, patience) => inPage.watch(img, patience)", PATIENCE * 1000)
         act()
         return self.page.evaluate("inPage.answered") / 1000
+
+
+class Card(Picture):
+    """An Explorer that shows a card, made of HTML, where others show a picture."""
+
+    shown = ".widget-html-content >> nth=-1"
+
+    @property
+    def message(self):
+        return self.cell.locator(".widget-html-content").first.inner_text()
 
 
 class Course:

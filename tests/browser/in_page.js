@@ -6,16 +6,20 @@ window.inPage = {
 
     failed: () => document.querySelector(`.jp-Notebook [data-mime-type="application/vnd.jupyter.error"]`) !== null,
 
-    // Before a key press or a click: promise its answer, the milliseconds until another picture stands in the page.
-    watch(img, patience) {
-        const before = img.src;
+    // Before a key press or a click: promise its answer, the milliseconds until another picture, or another card, stands
+    // in the page.
+    watch(shown, patience) {
+        const isPicture = shown.tagName === "IMG", before = isPicture ? shown.src : shown.innerHTML;
         let began = null;
         for (const act of ["keydown", "pointerdown"])
             document.addEventListener(act, () => { began ??= performance.now(); }, {capture: true, once: true});
         inPage.answered = new Promise((resolve, reject) => {
-            const loaded = () => { if (img.src !== before) resolve(performance.now() - began); };
-            const changed = new MutationObserver(() => img.addEventListener("load", loaded, {once: true}));
-            changed.observe(img, {attributeFilter: ["src"]});
+            const done = () => {
+                if ((isPicture ? shown.src : shown.innerHTML) !== before) resolve(performance.now() - began);
+            };
+            const changed = new MutationObserver(
+                () => isPicture ? shown.addEventListener("load", done, {once: true}) : done());
+            changed.observe(shown, isPicture ? {attributeFilter: ["src"]} : {childList: true, subtree: true});
             setTimeout(() => reject(new Error("the picture did not change")), patience);
         });
         inPage.answered.catch(() => {});

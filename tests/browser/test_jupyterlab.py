@@ -103,3 +103,29 @@ def test_what_goes_wrong_in_the_page_is_seen(lab):
         broken.page.keyboard.press("ArrowRight")
         broken.wait_for(lambda: "Error" in picture.message, 60, "the error of a picture is not told")
         broken.screenshot("broken")
+
+
+def test_chapter_03_calculates_at_once_and_trains_when_told(lab, record_property):
+    with lab.open("03_batch_size_and_learning_rate.ipynb") as chapter:
+        chapter.run_all()
+        assert chapter.errors() == []
+        card = chapter.card("calculator-show")
+        seconds = card.move("Global batch", "ArrowLeft", "ArrowLeft", "ArrowRight", "ArrowLeft", "ArrowRight")
+        seconds += card.move("Rate at batch 32", "ArrowLeft", "ArrowRight", "ArrowRight")
+        seconds += card.click("sqrt", "none", "linear")
+        chapter.show("calculator-show")
+        chapter.screenshot("calculator")
+        assert card.message == ""
+        check_soon(record_property, "calculator", seconds)
+
+        runs = chapter.picture("train-it-show")
+        before = runs.image.get_attribute("src")
+        runs.press("Global batch", "ArrowLeft")
+        assert runs.image.get_attribute("src") == before, "nothing trains until the button is pressed"
+        trained = runs.click("Train")
+        chapter.show("train-it-show")
+        chapter.screenshot("trained")
+        assert "128, linear" in runs.message
+        record_property("a real run", f"{trained[0]:.2f} s")
+        print(f"a real run: {trained[0]:.2f} s")
+        assert chapter.too_wide() == []
