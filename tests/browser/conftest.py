@@ -143,6 +143,7 @@ class Notebook:
         """The page from this cell on, without the panel of files, in a window that is narrow enough for small print."""
         self.menu("View", "File Browser")
         self.page.set_viewport_size({"width": 1060, "height": 930})
+        self.page.mouse.move(0, 0)  # what the mouse is over shows more than it does to a reader
         self.show(name)
         self.page.screenshot(path=path)
 

@@ -17,7 +17,8 @@ from labutils.show.messages import draw_all_reduce
 from labutils.theory import collectives
 
 def draw(ranks):
-    return draw_all_reduce(collectives.ring_all_reduce([[1.0] * 4] * ranks), 1 if ranks < 4 else "no round")
+    reduced = collectives.ring_all_reduce([[1.0] * 4] * ranks)
+    return draw_all_reduce(reduced, 1 if ranks < 4 else "no round")
 
 explore(draw, ranks=pick("Ranks", [2, 3, 4], 3))
 """
