@@ -2,7 +2,7 @@
 
 import tensorflow as tf
 
-from labutils.train.lint import batches, parts, scope
+from labutils.train.lint import batches, parts, schedules, scope
 
 
 def check_training(
@@ -15,7 +15,7 @@ def check_training(
     *,
     metrics=(),
     steps_per_epoch=None,
-    epochs=1,
+    epochs=None,
     drop_remainder=False,
     repeat=False,
     jit_compile=None,
@@ -24,7 +24,8 @@ def check_training(
     """What is wrong with a job under a mirrored strategy, as a list of `Finding`; empty when nothing was found.
 
     Everything is optional: what is not given is not checked, or is taken from the compiled model. `batch_size` is
-    the global one; `last_loss` is what `fit` showed last.
+    the global one; `epochs` is 1 where not given, as in `fit`, but then a schedule is not held against it;
+    `last_loss` is what `fit` showed last.
     """
     strategy = strategy or getattr(model, "distribute_strategy", None) or tf.distribute.get_strategy()
     replicas = strategy.num_replicas_in_sync
@@ -36,7 +37,8 @@ def check_training(
     findings = [
         *scope.check_devices(strategy),
         *scope.check_scope(model, optimizer, metrics, strategy),
-        *batches.check_delivery(samples, batch_size, steps_per_epoch, epochs, drop_remainder, repeat),
+        *batches.check_delivery(samples, batch_size, steps_per_epoch, epochs or 1, drop_remainder, repeat),
+        *schedules.check_schedule(optimizer, samples, batch_size, steps_per_epoch, epochs, drop_remainder),
     ]
     if replicas > 1:
         findings += [
