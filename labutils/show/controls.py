@@ -10,7 +10,7 @@ import ipywidgets as widgets
 WIDE = widgets.Layout(width="560px", max_width="95%")
 LABELS = {"description_width": "190px"}
 PICTURE = widgets.Layout(max_width="100%", object_fit="contain")
-FULL_SWEEP = 200  # up to this many combinations are all drawn by sweep()
+FULL_SWEEP = 50  # up to this many combinations are all drawn by sweep()
 
 
 def pick(label, options, value=None, shown=str):
@@ -18,6 +18,7 @@ def pick(label, options, value=None, shown=str):
     options, value = _offered("slider", label, options, value)
     return widgets.SelectionSlider(
         description=label,
+        tooltip=label,
         options=[(shown(option), option) for option in options],
         value=value,
         continuous_update=False,  # a drag would queue a picture for every step on the way
@@ -58,16 +59,15 @@ class Explorer:
 
     def __init__(self, draw, **controls):
         self.draw, self.controls = draw, controls
-        first = draw(**self.values)  # an error of the first picture is the author's: let it be seen
-        is_figure = hasattr(first, "_repr_png_")
-        self.picture = widgets.Image(format="png", layout=PICTURE) if is_figure else widgets.HTML()
+        # An error of the first picture is the author's: let it be seen.
+        first, self.seconds = self._timed(self.values)
+        is_figure = isinstance(first, bytes)
+        self.picture = widgets.Image(value=first, format="png", layout=PICTURE) if is_figure else widgets.HTML(first)
         self.message = widgets.HTML()
-        self.seconds = None
-        self._last = None
+        self._last = self.values
         self.box = widgets.VBox([*controls.values(), self.message, self.picture])
         for control in controls.values():
             control.observe(self._redraw, names="value")
-        self._show(self.values)
 
     @property
     def values(self):

@@ -1,6 +1,7 @@
 """Pictures of what was measured: the raw values, and measurements beside what was predicted."""
 
 from labutils.show import style
+from labutils.show.log_scale import log_axis
 
 MEASURED = "#0072B2"
 PREDICTED = ("#D55E00", "#009E73", "#CC79A7")
@@ -58,7 +59,9 @@ def draw_predicted(x, predicted, measured, xlabel, ylabel="time", title="Predict
             axes.plot(x, [value * factor for value in values], "--", color=color, label=f"predicted: {label}")
         axes.errorbar(x, middle, [down, up], fmt="o", color=MEASURED, ms=9, capsize=5, label="measured")
         if log:
-            axes.set(xscale="log", yscale="log")
+            drawn = [*middle, *(value * factor for values in predicted.values() for value in values)]
+            log_axis(axes.xaxis, min(x) / 1.5, max(x) * 1.5)
+            log_axis(axes.yaxis, min(drawn) / 1.5, max(drawn) * 2)
         else:
             axes.set_ylim(bottom=0)
             axes.set_xticks(list(x))
