@@ -83,7 +83,7 @@ def test_the_same_values_are_drawn_once():
     shown = explore(draw, x=pick("x", [1, 2]))
     shown.controls["x"].value = 2
     shown._redraw(None)
-    assert drawn == [1, 1, 2]  # the first is drawn to see what kind of picture it is
+    assert drawn == [1, 2]
 
 
 def test_readers_without_a_kernel_see_the_card_or_the_picture(calculator):
