@@ -102,7 +102,7 @@ def settings(folder):
 def command(paths, extra):
     """The one pytest call. Files stay together on a worker, so a notebook's cells share their kernel."""
     workers = str(max(1, min(platforms.cores(), MOST_WORKERS)))
-    call = [sys.executable, "-m", "pytest", "--nbval", "-n", workers, "--dist", "loadscope"]
+    call = [sys.executable, "-m", "pytest", "--nbval", "-n", workers, "--dist", "loadscope", "--no-loadscope-reorder"]
     plain = [] if sys.stdout.isatty() else ["--color=no"]  # nbval would colour a file, too
     return [*call, *plain, *paths, *extra]
 

@@ -144,7 +144,7 @@ def _label_axes(axes, ranks, columns):
     axes.set_yticks(range(0, ranks, every), [f"rank {rank}" for rank in range(0, ranks, every)])
     every = -(-columns // 16)
     axes.set_xticks([c + 0.5 for c in range(0, columns, every)], [f"{c}" for c in range(0, columns, every)])
-    axes.set_xlabel("chunk of the array")
+    axes.set_xlabel("piece of the array")
     axes.tick_params(length=0)
     for spine in axes.spines.values():
         spine.set_visible(False)
@@ -155,7 +155,7 @@ def _write_around(figure, reduced, upto_round, latest):
     name, ranks = _NAMES.get(reduced.algorithm, reduced.algorithm), len(reduced.arrays)
     title = f"{name} all-reduce, {ranks} rank{'s' if ranks > 1 else ''}"
     sent = sum(message.nbytes for message in reduced.messages if message.round < upto_round)
-    total = f"sent so far: {format_si(sent, 'bytes')} of {format_si(sum(reduced.bytes_sent), 'bytes')}"
+    total = f"sent by all so far: {format_si(sent, 'bytes')} of {format_si(sum(reduced.bytes_sent), 'bytes')}"
     left, right, line = 0.2 / width, 1 - 0.2 / width, 1 - 0.48 / height
     figure.text(left, 1 - 0.14 / height, title, size=15, weight="bold", va="top")
     figure.text(left, line, _state(reduced, upto_round, latest), size=14, va="top")

@@ -23,19 +23,21 @@ def draw_rules(sweeps, title="Examples to the target", width=10.0):
     if not len(reached):
         raise ValueError("no run reached the target, so there is nothing to draw: raise the target or the budget.")
     batches = next(iter(sweeps.values())).batches
-    low, high = 0.6 * reached.min(), 2 * reached.max()
+    low, high = 0.6 * reached.min(), 1.4 * reached.max()
     with style.style():
         figure = style.picture(width, 5.0)
-        axes = figure.add_axes((0.12, 0.14, 0.85, 0.66))
-        for rule, values in examples.items():
-            _draw_rule(axes, batches, values, rule, high)
+        axes = figure.add_axes((0.12, 0.14, 0.85, 0.62))
+        for number, (rule, values) in enumerate(examples.items()):
+            _draw_rule(axes, batches, values, rule)
+            _draw_lost(axes, batches, values, rule, high * 1.22**number)
+        axes.plot([], [], "X", color=style.INK, ms=10, ls="", label="not reached by most seeds")
         base = float(np.nanmedian(examples[next(iter(examples))][0]))
         axes.axhline(base, color=style.IDEAL, lw=1.5, zorder=1, label="those of the smallest batch")
         batch_axis(axes, min(batches) / 1.3, max(batches) * 1.3)
-        log_axis(axes.yaxis, low, high, most=5)
+        log_axis(axes.yaxis, low, high * 1.22 ** len(examples), most=5)
         axes.set_ylabel("examples to target")
         figure.text(0.02, 0.97, title, size=15, weight="bold", va="top")
-        figure.legend(loc="upper left", bbox_to_anchor=(0.1, 0.92), ncols=4, handlelength=1.6, columnspacing=1.2)
+        figure.legend(loc="upper left", bbox_to_anchor=(0.1, 0.92), ncols=3, handlelength=1.6, columnspacing=1.2)
     return figure
 
 
@@ -44,15 +46,21 @@ def _examples(sweep):
     return sweep.steps[:, 0, :] * np.array(sweep.batches)[:, None]
 
 
-def _draw_rule(axes, batches, values, rule, top):
+def _draw_rule(axes, batches, values, rule):
     color, marker, line = _LOOKS[rule]
     missing = np.where(np.isnan(values), np.inf, values)
     middle = np.median(missing, axis=1)
     there = np.isfinite(middle)
     shown = np.where(there, middle, np.nan)
-    low = np.where(there, middle - missing.min(axis=1), 0)
-    high = np.where(there & np.isfinite(missing.max(axis=1)), missing.max(axis=1) - middle, 0)
+    ends = [
+        (np.nanmin(row), np.nanmax(row)) if good else (np.nan, np.nan) for row, good in zip(values, there, strict=True)
+    ]
+    low, high = np.array(ends).T
     looks = {"color": color, "marker": marker, "ls": line, "ms": 9, "capsize": 4, "label": _NAMES[rule]}
-    axes.errorbar(batches, shown, [low, high], **looks)
-    lost = [batch for batch, good in zip(batches, there, strict=True) if not good]
-    axes.plot(lost, [top] * len(lost), "X", color=color, ms=12, clip_on=False, zorder=4)
+    axes.errorbar(batches, shown, [shown - low, high - shown], **looks)
+
+
+def _draw_lost(axes, batches, values, rule, place):
+    """Crosses in a row of the rule's own, so that none hides another."""
+    lost = [batch for batch, row in zip(batches, values, strict=True) if 2 * np.isnan(row).sum() >= len(row)]
+    axes.plot(lost, [place] * len(lost), "X", color=_LOOKS[rule][0], ms=11, zorder=4)

@@ -55,7 +55,7 @@ def draw_map(batches, rates, steps, critical_batch=None, title="Which learning r
     """Draw steps to target by batch and learning rate, the best rate per batch and the rules: a Figure.
 
     `steps[batch, rate, seed]` is nan where a run did not reach the target; a cell shows the median of its seeds,
-    and a cross where one of them did not get there. Best rates are those of the medians; their bars run over the
+    and a cross where most of them did not get there. Best rates are those of the medians; their bars run over the
     best rates of each seed. Both rules start from the best rate at the smallest batch. `critical_batch`, a
     number, is marked. ValueError for a shape that does not fit, values that do not rise, or where no run reached
     the target.
@@ -68,7 +68,8 @@ def draw_map(batches, rates, steps, critical_batch=None, title="Which learning r
         )
     if np.any(np.diff(batches) <= 0) or np.any(np.diff(rates) <= 0) or min(*batches, *rates) <= 0:
         raise ValueError("batches and rates must be above zero and rise: sort them, and `steps` along with them.")
-    medians = np.median(steps, axis=2)  # nan where one seed is nan
+    medians = np.median(np.where(np.isnan(steps), np.inf, steps), axis=2)
+    medians[np.isinf(medians)] = np.nan  # most seeds did not get there
     reached = np.isfinite(medians)
     if not reached.any():
         raise ValueError("no batch and rate reached the target with every seed: there is nothing to draw.")

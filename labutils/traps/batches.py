@@ -95,7 +95,7 @@ TRAPS = (
     Trap(
         name="uneven-last-batch",
         title="The last batch is uneven: the loss agrees, the weights don't",
-        symptom="You train the same data with the same seed on 1 and on 4 replicas. The losses match to six "
+        symptom="You train the same data with the same seed on 1 and on 4 replicas. The losses match to five "
         "digits, so you believe it. The weights are not the same.",
         repro=_UNEVEN_LAST.format(keep=""),
         outcome=Gives(

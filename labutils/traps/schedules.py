@@ -47,7 +47,7 @@ TRAPS = (
             ("abs(highest - 0.4) < 1e-6", "last < 0.01 * highest"),
         ),
         why="The schedule lasts `warmup_steps + decay_steps`. Whoever gives all steps of the run as `decay_steps` ends "
-        "it `warmup_steps` too early: after 30 of 100 steps of warm-up, 70 % of the decay are done and a fifth of "
+        "it `warmup_steps` too early: after 30 of 100 steps of warm-up, 70 % of the decay is done and a fifth of "
         "the rate is left. Give the steps that remain.",
         versions=CONFIRMED,
         references=("https://keras.io/api/optimizers/learning_rate_schedules/cosine_decay/",),

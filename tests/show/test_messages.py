@@ -38,7 +38,7 @@ def test_a_ring_of_four_shows_who_is_in_each_partial_sum():
     assert {"r0 + r1 + r2", "r1 + r2 + r3", "r0 + r2 + r3", "r0 + r1 + r3"} <= set(words(figure))
     assert "sum" not in words(figure)
     assert "round 2 of 6: reduce-scatter, the receiver adds" in words(figure)
-    assert "sent so far: 384 B of 1.15 kB" in words(figure)
+    assert "sent by all so far: 384 B of 1.15 kB" in words(figure)
     assert words(draw_all_reduce(run("ring", 4), 3)).count("sum") == 4
 
 

@@ -75,7 +75,7 @@ def _uneven_tail(tail, replicas):
     else:
         effect = f"its rows are weighted x{min(weights):.3g} to x{max(weights):.3g}"
     empty = tail.split.count(0)
-    without = f" {empty} of the replicas get no rows." if empty else ""
+    without = f" {empty} of the replicas {'gets' if empty == 1 else 'get'} no rows." if empty else ""
     return Finding(
         "uneven-last-batch",
         f"last batch of {tail.rows} over {replicas} replicas ({listed(tail.split)}): {effect}; "
