@@ -102,7 +102,7 @@ def test_ten_percent_of_real_work_is_found():
     rounds = rounds_lasting(100e-6)
 
     def verdict(seed):
-        """Of the first budget that shows a difference: a busy machine makes the interval wide, not the verdict wrong."""
+        """Of the first budget that shows a difference: a busy machine makes the interval wide, not wrong."""
         for budget in (0.12, 0.6, 3.0):
             found = compare(spin(rounds), spin(rounds * 11 // 10), budget=budget, seed=seed)
             if found.verdict != "no difference":
