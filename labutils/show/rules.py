@@ -4,6 +4,7 @@ import numpy as np
 
 from labutils.show import style
 from labutils.show.log_scale import batch_axis, log_axis
+from labutils.theory.time_to_target import typical
 
 _LOOKS = {"linear": ("#D55E00", "o", "-"), "sqrt": ("#CC79A7", "s", "--"), "none": ("#0072B2", "^", ":")}
 _NAMES = {"linear": "linear rule", "sqrt": "square-root rule", "none": "rate unchanged"}
@@ -48,19 +49,15 @@ def _examples(sweep):
 
 def _draw_rule(axes, batches, values, rule):
     color, marker, line = _LOOKS[rule]
-    missing = np.where(np.isnan(values), np.inf, values)
-    middle = np.median(missing, axis=1)
-    there = np.isfinite(middle)
-    shown = np.where(there, middle, np.nan)
-    ends = [
-        (np.nanmin(row), np.nanmax(row)) if good else (np.nan, np.nan) for row, good in zip(values, there, strict=True)
-    ]
-    low, high = np.array(ends).T
+    middle = typical(values)
+    there = ~np.isnan(middle)
+    low, high = np.full((2, len(middle)), np.nan)
+    low[there], high[there] = np.nanmin(values[there], axis=1), np.nanmax(values[there], axis=1)
     looks = {"color": color, "marker": marker, "ls": line, "ms": 9, "capsize": 4, "label": _NAMES[rule]}
-    axes.errorbar(batches, shown, [shown - low, high - shown], **looks)
+    axes.errorbar(batches, middle, [middle - low, high - middle], **looks)
 
 
 def _draw_lost(axes, batches, values, rule, place):
     """Crosses in a row of the rule's own, so that none hides another."""
-    lost = [batch for batch, row in zip(batches, values, strict=True) if 2 * np.isnan(row).sum() >= len(row)]
+    lost = np.array(batches)[np.isnan(typical(values))]
     axes.plot(lost, [place] * len(lost), "X", color=_LOOKS[rule][0], ms=11, zorder=4)

@@ -10,6 +10,7 @@ from labutils.show import style
 from labutils.show.log_scale import batch_axis, log_axis, log_ticks, short
 from labutils.show.measured import MEASURED, PREDICTED
 from labutils.theory.scaling import scale_learning_rate
+from labutils.theory.time_to_target import typical
 
 _LINES = (("linear", PREDICTED[0], "-"), ("sqrt", PREDICTED[2], "--"))
 _NAMES = {"linear": "linear rule", "sqrt": "square-root rule"}
@@ -68,8 +69,7 @@ def draw_map(batches, rates, steps, critical_batch=None, title="Which learning r
         )
     if np.any(np.diff(batches) <= 0) or np.any(np.diff(rates) <= 0) or min(*batches, *rates) <= 0:
         raise ValueError("batches and rates must be above zero and rise: sort them, and `steps` along with them.")
-    medians = np.median(np.where(np.isnan(steps), np.inf, steps), axis=2)
-    medians[np.isinf(medians)] = np.nan  # most seeds did not get there
+    medians = typical(steps)
     reached = np.isfinite(medians)
     if not reached.any():
         raise ValueError("no batch and rate reached the target with every seed: there is nothing to draw.")

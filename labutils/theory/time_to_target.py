@@ -4,6 +4,8 @@ More replicas make steps of a larger batch, of which fewer are needed, but never
 each step exchanges gradients. The one is statistics, the other hardware: both must pay for the time to fall.
 """
 
+import numpy as np
+
 from labutils.theory import checks
 from labutils.theory.critical_batch import CriticalBatch
 from labutils.theory.efficiency import weak_scaling
@@ -37,6 +39,15 @@ def epochs_to_target(fit, batch, dataset_size):
     if batch > dataset_size:
         raise ValueError(f"batch is {batch}, but there are {dataset_size} examples: choose a smaller batch.")
     return _checked(fit).examples(batch) / dataset_size
+
+
+def typical(to_target):
+    """The median over seeds, the last axis, of steps or examples to the target; nan is a run that did not get there.
+
+    It is nan where half of the runs or more did not get there: a median of the others would hide them.
+    """
+    middle = np.median(np.where(np.isnan(to_target), np.inf, to_target), axis=-1)
+    return np.where(np.isinf(middle), np.nan, middle)
 
 
 def _checked(fit):

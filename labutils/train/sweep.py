@@ -16,6 +16,7 @@ import tensorflow as tf
 
 from labutils.theory import checks, scaling
 from labutils.theory.scaling import scale_learning_rate, steps_per_epoch, warmup_schedule
+from labutils.theory.time_to_target import typical
 from labutils.train import data, models, run_cache, stacked
 
 DIVERGED = 50.0  # a loss on ten classes starts near 2.3: one of 50 is no longer training
@@ -96,9 +97,7 @@ class Sweep:
     @property
     def typical(self):
         """The median over seeds of the steps to target, nan where not more than half of the runs got there."""
-        missing = np.where(np.isnan(self.steps), np.inf, self.steps)
-        middle = np.median(missing, axis=2)
-        return np.where(np.isinf(middle), np.nan, middle)
+        return typical(self.steps)
 
     def best(self):
         """For each batch that got there, (batch, best rate, steps of each seed at it): a list."""
