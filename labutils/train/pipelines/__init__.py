@@ -1,0 +1,18 @@
+"""Input pipelines: two workloads, a clock for them, the machine's limit, and an analysis of anybody's dataset."""
+
+from labutils.train.pipelines import classic, photos
+from labutils.train.pipelines.limits import memory_bandwidth, one_core, stage_costs
+from labutils.train.pipelines.throughput import Reading, as_written, epoch, read_once, spans
+
+__all__ = [
+    "Reading",
+    "as_written",
+    "classic",
+    "epoch",
+    "memory_bandwidth",
+    "one_core",
+    "photos",
+    "read_once",
+    "spans",
+    "stage_costs",
+]

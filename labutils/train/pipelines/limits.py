@@ -1,0 +1,78 @@
+"""What the machine could do at best: each stage alone on one core, and how fast memory can be copied."""
+
+import statistics
+import threading
+import time
+
+import numpy as np
+import tensorflow as tf
+
+from labutils.theory.pipeline import Stage
+from labutils.train.devices import usable_cores
+
+_COPIED = 64 << 20  # bytes that each core copies: more than its caches hold
+
+
+def one_core(dataset):
+    """The dataset, all of it in the thread that reads it: no pool, no threads inside an operation, nothing added."""
+    options = tf.data.Options()
+    options.experimental_optimization.apply_default_optimizations = False
+    options.experimental_optimization.inject_prefetch = False
+    options.autotune.enabled = False
+    options.threading.max_intra_op_parallelism = 1
+    options.threading.private_threadpool_size = 1
+    return dataset.with_options(options)
+
+
+def stage_costs(prefixes, samples, rounds=5):
+    """What each stage costs on one core: a list of `theory.pipeline.Stage`, their costs in s for a sample.
+
+    `prefixes` maps each stage to the dataset that ends with it: {"read": read, "decode": read.map(decode), ...}. Each
+    is read to its end on one core, in turns; what one takes longer than the one before is its stage's cost, the median
+    of the `rounds`. Every dataset must hold the same `samples`, in batches or one by one. What Python takes to ask
+    for an element is measured apart and left out. ValueError for no stages, or none of one core's work.
+    """
+    if not prefixes or rounds < 1 or samples < 1:
+        raise ValueError("Give at least one stage, one sample and one round to measure the stages with.")
+    datasets = [one_core(dataset) for dataset in prefixes.values()]
+    counts = [_count(dataset) for dataset in datasets]  # this also warms each of them up
+    asking = one_core(tf.data.Dataset.range(max(counts)))
+    costs = []
+    for _ in range(rounds):
+        per_element = _seconds(asking) / max(counts)
+        times = [_seconds(data) - per_element * n for data, n in zip(datasets, counts, strict=True)]
+        costs.append([after - before for before, after in zip([0.0, *times], times, strict=False)])
+    medians = [max(0.0, statistics.median(each)) / samples for each in zip(*costs, strict=True)]
+    return [Stage(name, cost) for name, cost in zip(prefixes, medians, strict=True)]
+
+
+def _count(dataset):
+    return sum(1 for _ in dataset)
+
+
+def _seconds(dataset):
+    start = time.perf_counter()
+    for _ in dataset:
+        pass
+    return time.perf_counter() - start
+
+
+def memory_bandwidth(cores=None, rounds=7):
+    """Bytes/s that all cores together read from and write to memory while each copies an array: the best of `rounds`.
+
+    The kernel of STREAM's "copy" (McCalpin 1995), with NumPy, which lets the threads run at the same time.
+    """
+    cores = cores or usable_cores()
+    pairs = [(np.ones(_COPIED // 8), np.ones(_COPIED // 8)) for _ in range(cores)]
+    return max(2 * _COPIED * cores / _together(pairs) for _ in range(rounds))
+
+
+def _together(pairs):
+    """Seconds until every pair is copied, each by a thread of its own."""
+    threads = [threading.Thread(target=np.copyto, args=pair) for pair in pairs]
+    start = time.perf_counter()
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return time.perf_counter() - start

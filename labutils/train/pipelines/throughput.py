@@ -1,0 +1,85 @@
+"""Reading a pipeline with a clock beside it: as it is written, its first batch apart from the later ones."""
+
+import time
+from dataclasses import dataclass
+
+import psutil
+import tensorflow as tf
+
+_POLL = 8  # batches between two looks at the memory
+
+
+def as_written(dataset):
+    """The dataset without what TensorFlow would add by itself: a prefetch at its end, threads for `map`, fusions.
+
+    To measure what a change is worth, the side without it must really be without it. AUTOTUNE still works.
+    """
+    options = tf.data.Options()
+    options.experimental_optimization.apply_default_optimizations = False
+    options.experimental_optimization.inject_prefetch = False
+    return dataset.with_options(options)
+
+
+def epoch(dataset, step_time=0.0):
+    """A function that reads the dataset once, to its end: to be given to `compare`, `measure` or a Journal.
+
+    After each element it waits for `step_time` seconds, as for a step on a device that needs no core of this machine.
+    """
+
+    def read():
+        for _ in dataset:
+            if step_time:
+                time.sleep(step_time)
+
+    return read
+
+
+@dataclass(frozen=True)
+class Reading:
+    """One pass over a pipeline: `elements` read, seconds until the `first` came and for all of them, `memory` in bytes.
+
+    `memory` is how much this process grew at most while it read; a cache that was full before does not show in it.
+    """
+
+    elements: int
+    first: float
+    total: float
+    memory: int
+
+    @property
+    def rate(self):
+        """Elements/s after the first one; nan for fewer than two."""
+        later = self.total - self.first
+        return (self.elements - 1) / later if self.elements > 1 and later > 0 else float("nan")
+
+
+def read_once(dataset):
+    """Read the dataset to its end, once: a Reading."""
+    process = psutil.Process()
+    before = most = process.memory_info().rss
+    elements, first, start = 0, 0.0, time.perf_counter()
+    for _ in dataset:
+        elements += 1
+        if elements == 1:
+            first = time.perf_counter() - start
+        if elements % _POLL == 1:
+            most = max(most, process.memory_info().rss)
+    return Reading(elements, first, time.perf_counter() - start, most - before)
+
+
+def spans(dataset, step_time, steps=4, skip=2):
+    """What a loop over the dataset does when: (phase, start, end) in s, "input" while it waits and "compute" after.
+
+    `compute` waits for `step_time` seconds, as for another device. The first `skip` steps, when the pipeline starts, are
+    left out. ValueError for a dataset of fewer elements.
+    """
+    found, elements = [], iter(dataset)
+    for _ in range(skip + steps):
+        start = time.perf_counter()
+        if next(elements, None) is None:
+            raise ValueError(f"The dataset has fewer than the {skip + steps} elements that {steps} steps need.")
+        ready = time.perf_counter()
+        time.sleep(step_time)
+        found += [("input", start, ready), ("compute", ready, time.perf_counter())]
+    zero = found[2 * skip][1]
+    return [(phase, start - zero, end - zero) for phase, start, end in found[2 * skip :]]
