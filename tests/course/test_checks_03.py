@@ -143,7 +143,7 @@ def test_a_script_is_mended(ch03, how):
         ({"rate": lambda replicas: 1 / 16}, "On 4 replica(s) the test loss is"),
         ({"rate": lambda replicas: replicas / 16 * replicas}, "which rate does your code arrive at?"),
         ({"rate": lambda replicas: 1 / 4}, "On one replica the job must stay what it was"),
-        ({"batch": 32}, "On 4 replica(s) it took 240 steps; 6 epochs at a global batch of 128 are 60"),
+        ({"batch": 64}, "On 4 replica(s) it took 120 steps; 6 epochs at a global batch of 128 are 60"),
         ({"epochs": 1}, "it took 10 steps"),
         ({"on": 1, "epochs": 1}, "lives on 1 replica(s), not 4"),
         ({"model": True, "epochs": 1}, "Return what fit returns, not Sequential"),

@@ -138,7 +138,7 @@ def test_the_uneven_last_batch_is_weighed(strategy):
     assert check_training(strategy=strategy, batch_size=32, samples=68) == []  # 4 rows, one each
 
 
-@pytest.mark.parametrize("tail", [1, 2, 5, 6, 7])
+@pytest.mark.parametrize("tail", [2, 5, 7])
 def test_the_weights_of_an_uneven_batch_are_those_of_keras(strategy, tail):
     """Train a built model on the tail alone, and compare its gradient with the rows weighed by our factors."""
     share = split_batch(tail, 4)
