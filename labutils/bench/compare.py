@@ -114,6 +114,7 @@ def compare(
     sync: Callable[[object], object] | None = None,
     budget: float = 4.0,
     threshold: float = 0.02,
+    pairs: int = FEWEST,
     clock: Callable[[], float] = time.perf_counter,
     seed: int | None = None,
 ) -> Comparison:
@@ -124,24 +125,26 @@ def compare(
     (Hodges-Lehmann centre, Wilcoxon's 99% interval: `stats.centre_and_interval`), which neither drift nor a few
     very slow calls can sway. A difference below `threshold` (0.02 for 2%) is never reported as one.
 
-    `budget` is in seconds, for both sides together, after the first call of each; at least three pairs are
-    timed whatever they cost. `sync`, the garbage collector, exceptions and interrupts: as in `measure`. `seed`
+    `budget` is in seconds, for both sides together, after the first call of each; at least `pairs` are timed
+    whatever they cost: ten where a verdict must stand on a slow machine, too. `sync`, the garbage collector, exceptions and interrupts: as in `measure`. `seed`
     repeats a run's order. Raises TypeError or ValueError for arguments that make no sense.
     """
     watches = Stopwatch(baseline, sync, clock), Stopwatch(variant, sync, clock)
-    return compare_watches(*watches, budget=budget, threshold=threshold, seed=seed)
+    return compare_watches(*watches, budget=budget, threshold=threshold, pairs=pairs, seed=seed)
 
 
-def compare_watches(a: Stopwatch, b: Stopwatch, *, budget: float, threshold: float, seed: int | None) -> Comparison:
+def compare_watches(
+    a: Stopwatch, b: Stopwatch, *, budget: float, threshold: float, pairs: int, seed: int | None
+) -> Comparison:
     """`compare` for stopwatches already made; the Journal asks them afterwards which side failed."""
-    budget, threshold = check_budget(budget), check_threshold(threshold)
+    budget, threshold, pairs = check_budget(budget), check_threshold(threshold), check_pairs(pairs)
     gc.collect()
     firsts = a.slot(), b.slot()
     start = a.clock()
     shortest = budget / MOST_PAIRS / 2
     unsettled = [watch.warm_up(shortest, seconds=budget / 10)[1] for watch in (a, b)]
     _share_calls(a, b, budget * MOST_OF_BUDGET)
-    left, right = _take_turns(a, b, start + budget, random.Random(seed))
+    left, right = _take_turns(a, b, start + budget, pairs, random.Random(seed))
     sides = [
         describe(values, first=first, watch=watch, unsettled=late)
         for values, first, watch, late in zip((left, right), firsts, (a, b), unsettled, strict=True)
@@ -165,11 +168,11 @@ def _share_calls(a: Stopwatch, b: Stopwatch, longest: float) -> None:
     # Otherwise one side is thousands of times the other's length, and nothing subtle is left to decide.
 
 
-def _take_turns(a: Stopwatch, b: Stopwatch, deadline: float, lots: random.Random) -> tuple[list, list]:
-    """Seconds per call of each side, pair by pair, until the deadline."""
+def _take_turns(a: Stopwatch, b: Stopwatch, deadline: float, fewest: int, lots: random.Random) -> tuple[list, list]:
+    """Seconds per call of each side, pair by pair, until the deadline, and for `fewest` pairs at least."""
     left, right, order = [], [], []
     while len(left) < MOST_PAIRS:
-        if len(left) >= FEWEST:
+        if len(left) >= fewest:
             next_pair = left[-1] * a.calls + right[-1] * b.calls
             if (a.blind and b.blind) or a.clock() + next_pair > deadline:
                 break
@@ -215,3 +218,12 @@ def check_threshold(threshold: float) -> float:
     if not 0 <= threshold < 1:
         raise ValueError(f"threshold is a share from 0 to 1, such as 0.02 for 2%; it was {threshold!r}.")
     return float(threshold)
+
+
+def check_pairs(pairs: int) -> int:
+    """`pairs` as a whole number from 3 to 2000, or a sentence about why it is none."""
+    if isinstance(pairs, bool) or not isinstance(pairs, int):
+        raise TypeError(f"pairs is a whole number, such as 10; it was {pairs!r}.")
+    if not FEWEST <= pairs <= MOST_PAIRS:
+        raise ValueError(f"pairs is a number from {FEWEST} to {MOST_PAIRS}; it was {pairs}.")
+    return pairs

@@ -8,9 +8,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from labutils.bench.compare import NOTHING, Comparison, check_threshold, compare_watches
+from labutils.bench.compare import NOTHING, Comparison, check_pairs, check_threshold, compare_watches
 from labutils.bench.measure import Measurement
-from labutils.bench.sampling import Stopwatch, check_budget
+from labutils.bench.sampling import FEWEST, Stopwatch, check_budget
 from labutils.bench.table import Table
 from labutils.bench.units import format_ratio, format_si
 
@@ -20,18 +20,24 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Trial:
-    """One change: what it was compared as, what came of it, and the speed-up over the baseline after it."""
+    """One change: what it was compared as, what came of it, and the speed-up over the baseline after it.
+
+    rejected: why it is not kept whatever its speed; empty where speed decides
+    """
 
     name: str
     comparison: Comparison
     kept: bool
     speedup: float
+    rejected: str = ""
 
     @property
     def outcome(self) -> str:
         """What became of it: "kept", "rolled back", or "failed" with what it failed of."""
         if self.comparison.error:
             return f"failed, rolled back: {self.comparison.error}"
+        if self.rejected:
+            return f"rolled back: {self.rejected}"
         return "kept" if self.kept else "rolled back"
 
 
@@ -39,7 +45,7 @@ class Journal:
     """Start from `baseline`, try one change after another, keep what is faster.
 
     Each trial is a `compare` against the best so far, so a change is judged on top of the ones kept before it.
-    `sync`, `budget` (seconds for each trial), `threshold`, `clock` and `seed` are those of `compare`.
+    `sync`, `budget` (seconds for each trial), `threshold`, `pairs`, `clock` and `seed` are those of `compare`.
 
     baseline, best: the function you started from and the fastest so far; `compare(journal.baseline,
     journal.best)` measures the whole gain afresh.
@@ -53,10 +59,12 @@ class Journal:
         sync: Callable[[object], object] | None = None,
         budget: float = 4.0,
         threshold: float = 0.02,
+        pairs: int = FEWEST,
         clock: Callable[[], float] = time.perf_counter,
         seed: int | None = None,
     ):
         self._budget, self._threshold, self._seed = check_budget(budget), check_threshold(threshold), seed
+        self._pairs = check_pairs(pairs)
         self._watch = lambda fn: Stopwatch(fn, sync, clock)
         self._watch(baseline)  # says now, not at the first trial, that baseline, sync or clock is no function
         self.baseline = self.best = baseline
@@ -71,8 +79,10 @@ class Journal:
         """The product of the ratios kept so far: 2.0 means half the baseline's time. 1.0 before any is kept."""
         return self._trials[-1].speedup if self._trials else 1.0
 
-    def trial(self, name: str, variant: Callable[[], object]) -> Comparison:
+    def trial(self, name: str, variant: Callable[[], object], *, reject: str = "") -> Comparison:
         """Compare `variant` with the best so far: faster becomes the new best, anything else is rolled back.
+
+        `reject` says why a variant that is wrong is rolled back even if it is faster: "every epoch is the same".
 
         A variant that raises is recorded as failed with its message, rolled back, and its Comparison has
         `.error` and the verdict "no difference". An error of the best itself, and an interrupt from the keyboard,
@@ -82,14 +92,19 @@ class Journal:
         best, candidate = self._watch(self.best), self._watch(variant)
         try:
             found = compare_watches(
-                best, candidate, budget=self._budget, threshold=self._threshold, seed=self._next_seed()
+                best,
+                candidate,
+                budget=self._budget,
+                threshold=self._threshold,
+                pairs=self._pairs,
+                seed=self._next_seed(),
             )
         except Exception as error:
             if not candidate.failed:
                 raise
             found = _failure(error, self._threshold)
-        kept = found.verdict == "faster"
-        self._trials.append(Trial(name, found, kept, self.speedup * (found.ratio if kept else 1.0)))
+        kept = found.verdict == "faster" and not reject
+        self._trials.append(Trial(name, found, kept, self.speedup * (found.ratio if kept else 1.0), reject))
         if kept:
             self.best = variant
         return found
@@ -159,5 +174,5 @@ def _row(trial: Trial) -> list[str]:
         format_si(found.variant.median, "s"),
         ratio,
         format_ratio(trial.speedup),
-        trial.outcome + (" (doubtful)" if found.unstable else ""),
+        textwrap.shorten(trial.outcome, 80, placeholder=" ...") + (" (doubtful)" if found.unstable else ""),
     ]

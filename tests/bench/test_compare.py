@@ -126,6 +126,16 @@ def test_a_few_slow_pairs_are_compared_and_doubted(machine, noises):
     assert found.verdict == "faster"  # five times faster shows even so
 
 
+def test_at_least_so_many_pairs_are_timed_whatever_they_cost(machine, noises):
+    m = machine(noises.quiet, base=1.0)
+    found = compare(m.work(), m.work(0.8), budget=2.0, pairs=10, clock=m.clock, seed=0)
+    assert found.baseline.n == 10 and found.verdict == "faster"
+    assert not any(reason.startswith("too few") for reason in found.unstable)
+    for wrong, error in ((2, ValueError), (2001, ValueError), (True, TypeError), (10.0, TypeError)):
+        with pytest.raises(error, match="pairs is a"):
+            compare(m.work(), m.work(), pairs=wrong, clock=m.clock)
+
+
 def test_a_clock_that_stands_still_shows_no_difference():
     found = compare(lambda: None, lambda: None, budget=0.05, clock=lambda: 0.0)
     assert found.verdict == "no difference" and found.resolution == math.inf

@@ -40,6 +40,21 @@ def test_no_difference_is_rolled_back(start):
     assert journal.best is journal.baseline and journal.speedup == 1.0
 
 
+def test_what_is_faster_but_wrong_is_rolled_back_with_its_reason(start):
+    journal, work = start
+    found = journal.trial("cache everything", work(0.1), reject="every epoch is the same")
+    assert found.verdict == "faster" and journal.best is journal.baseline and journal.speedup == 1.0
+    assert journal.trials[0].outcome == "rolled back: every epoch is the same"
+    assert "every epoch is the same" in repr(journal)
+    assert journal.trial("half", work(0.5)).ratio == pytest.approx(2, rel=0.03)
+
+
+def test_a_journal_times_as_many_pairs_as_it_is_told(machine, noises):
+    m = machine(noises.quiet, base=1.0)
+    journal = Journal(m.work(), budget=2.0, pairs=12, clock=m.clock, seed=1)
+    assert journal.trial("slower", m.work(2.0)).baseline.n == 12
+
+
 def test_the_speed_up_is_the_product_of_what_was_kept(start):
     journal, work = start
     for name, scale in (("a", 0.5), ("b", 0.9), ("c", 0.25), ("d", 0.2)):
