@@ -126,8 +126,9 @@ def compare(
     very slow calls can sway. A difference below `threshold` (0.02 for 2%) is never reported as one.
 
     `budget` is in seconds, for both sides together, after the first call of each; at least `pairs` are timed
-    whatever they cost: ten where a verdict must stand on a slow machine, too. `sync`, the garbage collector, exceptions and interrupts: as in `measure`. `seed`
-    repeats a run's order. Raises TypeError or ValueError for arguments that make no sense.
+    whatever they cost: ask for ten where a verdict must stand on a slow machine, too. `sync`, the garbage
+    collector, exceptions and interrupts: as in `measure`. `seed` repeats a run's order. Raises TypeError or
+    ValueError for arguments that make no sense.
     """
     watches = Stopwatch(baseline, sync, clock), Stopwatch(variant, sync, clock)
     return compare_watches(*watches, budget=budget, threshold=threshold, pairs=pairs, seed=seed)

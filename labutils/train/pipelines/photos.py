@@ -106,7 +106,10 @@ def _crops(count, random):
         photograph = load_sample_image(f"{name}.jpg")
         for _ in range(count // len(CLASSES)):
             high, wide = random.integers(SMALLEST, LARGEST, size=2, endpoint=True)
-            top, left = (random.integers(full - part + 1) for full, part in ((photograph.shape[0], high), (photograph.shape[1], wide)))
+            top, left = (
+                random.integers(full - part + 1)
+                for full, part in ((photograph.shape[0], high), (photograph.shape[1], wide))
+            )
             crop = photograph[top : top + high, left : left + wide]
             jpegs.append((tf.io.encode_jpeg(crop, quality=QUALITY).numpy(), label))
     return jpegs
