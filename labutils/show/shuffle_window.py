@@ -9,13 +9,13 @@ from labutils.show import style
 from labutils.theory import checks
 from labutils.theory.shuffle import shuffle_order
 
-_MOST_DOTS = 4000
+_MOST_DOTS = 2500
 _MOST_CLASSES = 12
 _PARTS = 10
 _FIRST = 1000
 
 
-def draw_shuffle(samples, buffer, classes=2, seed=0, batch=64, width=11.0):
+def draw_shuffle(samples, buffer, classes=2, seed=0, batch=64, width=10.0):
     """Draw what leaves a shuffle buffer that is fed `samples` labels sorted by class: a Figure.
 
     Left: each sample's place before against its place after; right: the share of each class in each tenth of what
@@ -31,14 +31,14 @@ def draw_shuffle(samples, buffer, classes=2, seed=0, batch=64, width=11.0):
     labels = order * classes // samples
     colors = _colors(classes)
     with style.style():
-        figure = style.picture(width, 4.5)
+        figure = style.picture(width, 4.2)
         left, right = figure.add_axes((0.1, 0.15, 0.36, 0.64)), figure.add_axes((0.56, 0.15, 0.35, 0.64))
         _draw_places(left, order, labels, colors)
         _draw_shares(right, labels, colors)
         figure.text(0.02, 0.97, _headline(labels, buffer, classes), size=15, weight="bold", va="top")
         figure.text(0.1, 0.875, _early(samples, buffer), va="top")
         alone, batches = _alone(labels, batch)
-        figure.text(0.56, 0.875, f"{alone:,} of {batches:,} batches of {batch} hold a single class", va="top")
+        figure.text(0.56, 0.875, f"single-class batches of {batch}: {alone:,} of {batches:,}", va="top")
     return figure
 
 
@@ -57,16 +57,13 @@ def _draw_places(axes, order, labels, colors):
         axes.plot(mine + 1, order[mine] + 1, ".", ms=size, color=color, rasterized=True)
     axes.set_xlim(0, samples + 1)
     axes.set_ylim(0, samples + 1)
-    for axis in (axes.xaxis, axes.yaxis):
-        axis.set_major_formatter(lambda place, _: _short(place))
-        axis.get_major_locator().set_params(nbins=4, integer=True)
-    axes.set_xlabel("place after the shuffle")
-    axes.set_ylabel("place before")
+    ends = {1: "1", samples: _short(samples)} if samples > 1 else {1: "1"}
+    _label(axes, ends, ends, "place after the shuffle", "place before")
 
 
 def _draw_shares(axes, labels, colors):
     """Stacked bars as one collection per class: a patch for every bar would draw far slower."""
-    parts = [part for part in np.array_split(labels, _PARTS) if len(part)]
+    parts = [part for part in np.array_split(labels, _PARTS) if len(part)]  # fewer than ten, where samples are
     shares = np.array([np.bincount(part, minlength=len(colors)) / len(part) for part in parts]) * 100
     tops = np.cumsum(shares, axis=1)
     for number, color in enumerate(colors):
@@ -78,10 +75,23 @@ def _draw_shares(axes, labels, colors):
         axes.add_collection(PolyCollection(boxes, facecolor=color, edgecolor="white", linewidth=0.6))
     axes.set_xlim(0.4, len(parts) + 0.6)
     axes.set_ylim(0, 100)
-    axes.set_xticks(range(1, len(parts) + 1))
-    axes.set_xlabel("tenth of what comes out" if len(parts) == _PARTS else "part of what comes out")
-    axes.set_ylabel("share of each class (%)")
+    ends = {1: "first", len(parts): "last"} if len(parts) > 1 else {1: "all"}
+    words = "tenth of what comes out" if len(parts) == _PARTS else "part of what comes out"
+    _label(axes, ends, {0: "0", 50: "50", 100: "100"}, words, "share of each class (%)")
     _draw_key(axes, colors, len(parts) + 0.6)
+
+
+def _label(axes, xs, ys, xlabel, ylabel):
+    """Write {place: word} along both axes as plain texts: ticks with their unseen marks would take twice as long."""
+    across, along = axes.get_xaxis_transform(), axes.get_yaxis_transform()
+    for place, word in xs.items():
+        axes.text(place, -0.03, word, size=12, ha="center", va="top", transform=across)
+    for place, word in ys.items():
+        axes.text(-0.02, place, word, size=12, ha="right", va="center", transform=along)
+    axes.text(0.5, -0.105, xlabel, ha="center", va="top", transform=axes.transAxes)
+    axes.text(-0.17, 0.5, ylabel, ha="center", va="center", rotation=90, transform=axes.transAxes)
+    axes.xaxis.set_visible(False)
+    axes.yaxis.set_visible(False)
 
 
 def _draw_key(axes, colors, end):
