@@ -23,7 +23,7 @@ class Stage:
     threads: how many threads of its own run it, as with `num_parallel_calls`; None where it runs in the thread
         that asks for its result, as `map` and `batch` do. A prefetch is a stage that costs nothing and has one.
     waits: its cost is waiting (for a disk, a server), which takes no core
-    ValueError for a negative cost or fewer than one thread.
+    ValueError for a name that is no word, a negative cost or fewer than one thread.
     """
 
     name: str
@@ -32,6 +32,8 @@ class Stage:
     waits: bool = False
 
     def __post_init__(self):
+        if not isinstance(self.name, str):
+            raise ValueError(f"a stage's name must be a word, but it is {self.name!r}: write Stage('decode', 900e-6).")
         checks.number("cost", self.cost, "give the seconds of one thread for a sample")
         checks.flag("waits", self.waits)
         if self.threads is not None:
@@ -47,23 +49,24 @@ class Bound:
     why: str
 
 
-def bound(stages, cores):
+def bound(stages, cores, *, bytes_per_sample=0.0, memory_bandwidth=math.inf):
     """The Bound of a pipeline on `cores` cores, its rate in samples/s; inf where nothing costs anything.
 
     Stages without threads of their own share one with the stages that they feed, up to the next that has some:
     their costs add up. A stage with n threads takes 1/n of its cost. All of them together cannot use more than
-    the cores. ValueError for no stages or fewer than one core.
+    the cores, nor move more bytes than the memory (as for `limit`). ValueError for no stages or fewer than one core.
     """
     stages = _checked(stages)
     found = [Bound(_per_second(seconds), names, why) for names, seconds, why in _threads(stages)]
     everything = tuple(stage.name for stage in stages if stage.cost and not stage.waits)
     found.append(Bound(limit(stages, cores), everything, "all cores"))
+    found.append(Bound(_memory_rate(bytes_per_sample, memory_bandwidth), everything, "memory"))
     return min(found, key=lambda each: each.rate)
 
 
-def rate(stages, cores):
+def rate(stages, cores, **memory):
     """Samples/s that a pipeline gives at most on `cores` cores, its threads being what they are; as `bound`."""
-    return bound(stages, cores).rate
+    return bound(stages, cores, **memory).rate
 
 
 def limit(stages, cores, *, bytes_per_sample=0.0, memory_bandwidth=math.inf):
@@ -73,15 +76,13 @@ def limit(stages, cores, *, bytes_per_sample=0.0, memory_bandwidth=math.inf):
     moves through memory (the roofline: Williams et al. 2009). ValueError as for `bound`.
     """
     cores = checks.count("cores", cores, "count the cores that the pipeline may use")
-    moved = checks.number("bytes_per_sample", bytes_per_sample, "count the bytes read from and written to memory")
-    hint = "give bytes/s, inf to leave the memory out"
-    bandwidth = checks.number("memory_bandwidth", memory_bandwidth, hint, positive=True, infinite=True)
     work = sum(stage.cost for stage in _checked(stages) if not stage.waits)
-    return min(cores * _per_second(work), bandwidth * _per_second(moved))
+    return min(cores * _per_second(work), _memory_rate(bytes_per_sample, memory_bandwidth))
 
 
 def parallel(stages, name, threads):
     """The same stages, with the one called `name` run by `threads` threads of its own; ValueError for no such stage."""
+    stages = _checked(stages)
     if name not in [stage.name for stage in stages]:
         raise ValueError(f"no stage is called {name!r}: there are {', '.join(stage.name for stage in stages)}.")
     return [replace(stage, threads=threads) if stage.name == name else stage for stage in stages]
@@ -101,6 +102,13 @@ def _threads(stages):
 
 def _one_thread(stages):
     return tuple(stage.name for stage in stages), sum(stage.cost for stage in stages), "one thread"
+
+
+def _memory_rate(bytes_per_sample, memory_bandwidth):
+    moved = checks.number("bytes_per_sample", bytes_per_sample, "count the bytes read from and written to memory")
+    hint = "give bytes/s, inf to leave the memory out"
+    bandwidth = checks.number("memory_bandwidth", memory_bandwidth, hint, positive=True, infinite=True)
+    return bandwidth * _per_second(moved)
 
 
 def _per_second(seconds):
