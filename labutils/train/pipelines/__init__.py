@@ -2,10 +2,12 @@
 
 from labutils.train.pipelines import classic, photos
 from labutils.train.pipelines.limits import memory_bandwidth, one_core, stage_costs
+from labutils.train.pipelines.standing import Standing, standing
 from labutils.train.pipelines.throughput import Reading, as_written, epoch, read_once, spans
 
 __all__ = [
     "Reading",
+    "Standing",
     "as_written",
     "classic",
     "epoch",
@@ -15,4 +17,5 @@ __all__ = [
     "read_once",
     "spans",
     "stage_costs",
+    "standing",
 ]
