@@ -46,6 +46,7 @@ class Journal:
 
     Each trial is a `compare` against the best so far, so a change is judged on top of the ones kept before it.
     `sync`, `budget` (seconds for each trial), `threshold`, `pairs`, `clock` and `seed` are those of `compare`.
+    `timed` names what a call is, in table and picture: "step time", "time of an epoch".
 
     baseline, best: the function you started from and the fastest so far; `compare(journal.baseline,
     journal.best)` measures the whole gain afresh.
@@ -62,9 +63,10 @@ class Journal:
         pairs: int = FEWEST,
         clock: Callable[[], float] = time.perf_counter,
         seed: int | None = None,
+        timed: str = "step time",
     ):
         self._budget, self._threshold, self._seed = check_budget(budget), check_threshold(threshold), seed
-        self._pairs = check_pairs(pairs)
+        self._pairs, self.timed = check_pairs(pairs), timed
         self._watch = lambda fn: Stopwatch(fn, sync, clock)
         self._watch(baseline)  # says now, not at the first trial, that baseline, sync or clock is no function
         self.baseline = self.best = baseline
@@ -127,20 +129,20 @@ class Journal:
         return next((t.comparison.baseline for t in self._trials if not t.comparison.error), NOTHING)
 
     def table(self) -> Table:
-        """What was tried, in order: step time, ratio to the best at the time (99% interval), speed-up so far.
+        """What was tried, in order: time, ratio to the best at the time (99% interval), speed-up so far.
 
-        Step times come from each trial's own run, so a machine that changed between two trials shows in them;
+        Times come from each trial's own run, so a machine that changed between two trials shows in them;
         the ratios, measured side by side, are what to believe.
         """
         start = self.baseline_measurement()
         step_time = format_si(start.median, "s") if start.values else "not measured yet"
         rows = [["baseline", step_time, "", format_ratio(1.0), ""], *map(_row, self._trials)]
         dim = [number for number, trial in enumerate(self._trials, start=1) if not trial.kept]
-        header = ["change", "step time", "ratio to the best", "speed-up so far", "outcome"]
+        header = ["change", self.timed, "ratio to the best", "speed-up so far", "outcome"]
         return Table(header, rows, right=(1, 2, 3), dim=dim)
 
     def plot(self) -> Figure:
-        """The waterfall: from the baseline's step time down to the best, one bar a change.
+        """The waterfall: from the baseline's time down to the best, one bar a change.
 
         Raises ValueError before the first trial that could be measured.
         """

@@ -45,7 +45,7 @@ def waterfall(journal: Journal) -> Figure:
     axes.set_yticks(range(rows), names, fontsize=FONT)
     axes.set_ylim(rows - 0.5, -0.5)
     axes.set_xlim(0, start * _BEYOND)
-    _seconds_axis(axes, start)
+    _seconds_axis(axes, start, journal.timed)
     axes.spines[["top", "right", "left"]].set_visible(False)
     axes.tick_params(axis="y", length=0)
     axes.set_title("Where the time went: one change at a time", fontsize=FONT + 2, loc="left")
@@ -84,10 +84,10 @@ def _label(axes, row: int, x: float, text: str, colour: str) -> None:
     axes.annotate(text, (x, row), xytext=(8, 0), textcoords="offset points", va="center", fontsize=FONT, color=colour)
 
 
-def _seconds_axis(axes, start: float) -> None:
+def _seconds_axis(axes, start: float, timed: str) -> None:
     """Label the axis in the unit that suits the baseline."""
     unit = unit_of(start, "s")
     factor = {"ns": 1e9, "µs": 1e6, "ms": 1e3, "s": 1.0}[unit]
     axes.xaxis.set_major_formatter(lambda seconds, _: f"{seconds * factor:g}")
-    axes.set_xlabel(f"step time ({unit})", fontsize=FONT)
+    axes.set_xlabel(f"{timed} ({unit})", fontsize=FONT)
     axes.tick_params(axis="x", labelsize=FONT - 1)

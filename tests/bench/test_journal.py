@@ -55,6 +55,14 @@ def test_a_journal_times_as_many_pairs_as_it_is_told(machine, noises):
     assert journal.trial("slower", m.work(2.0)).baseline.n == 12
 
 
+def test_what_is_timed_has_its_own_name(machine, noises):
+    m = machine(noises.quiet)
+    journal = Journal(m.work(), budget=0.1, clock=m.clock, seed=1, timed="time of an epoch")
+    journal.trial("half", m.work(0.5))
+    assert "time of an epoch" in repr(journal) and "step time" not in repr(journal)
+    assert journal.plot().axes[0].get_xlabel() == "time of an epoch (ms)"
+
+
 def test_the_speed_up_is_the_product_of_what_was_kept(start):
     journal, work = start
     for name, scale in (("a", 0.5), ("b", 0.9), ("c", 0.25), ("d", 0.2)):

@@ -165,6 +165,8 @@ def test_two_at_a_time_stand_at_twice_one_core():
     assert found.efficiency("one by one") == pytest.approx(0.5, rel=0.2)
     assert found.efficiency("two at a time") > 0.75
     assert all(low <= rate <= high for rate, low, high in found.rates.values())
+    with pytest.raises(ValueError, match="An epoch has 1 elements"):
+        pipelines.standing(work.batch(12), {"a": work}, samples=12)
     with pytest.raises(ValueError, match="three rounds"):
         pipelines.standing(work, {"a": work}, samples=12, rounds=2)
 
