@@ -199,7 +199,7 @@ TRAPS = (
             "https://github.com/tensorflow/tensorflow/issues/25254",
             "https://github.com/tensorflow/tensorflow/issues/36539",
         ),
-        chapters=("02", "03"),
+        chapters=("02", "03", "04"),
         setup=FOUR_DEVICES,
     ),
     Trap(

@@ -45,7 +45,6 @@ report(speedup=one_call / four_calls)
 """
 
 _CACHE_AFTER = """
-tf.random.set_seed(0)
 numbers = tf.data.Dataset.range(100)
 
 
@@ -127,8 +126,8 @@ TRAPS = (
     Trap(
         name="python-in-map",
         title="Python code in map does not run in parallel",
-        symptom="The map calls Python through `numpy_function` or `py_function`. You raise `num_parallel_calls`, and the "
-        "pipeline is as slow as before.",
+        symptom="The map calls Python through `numpy_function` or `py_function`. You raise `num_parallel_calls`, and "
+        "the pipeline is as slow as before.",
         repro=_PYTHON_IN_MAP.format(function="in_python"),
         outcome=Gives("Four parallel calls are no faster than one.", ("speedup < 1.5",)),
         remedy=_PYTHON_IN_MAP.format(function="in_tensorflow"),
@@ -148,14 +147,15 @@ TRAPS = (
     Trap(
         name="cache-after-augmentation",
         title="cache() behind a random augmentation keeps the first epoch's",
-        symptom="You augment at random, and every epoch shows the same pictures. The model overfits as if there were no "
-        "augmentation; nothing warns you.",
+        symptom="You augment at random, and every epoch shows the same pictures. The model overfits as if there were "
+        "no augmentation; nothing warns you.",
         repro=_CACHE_AFTER.format(chain="map(augment).cache()"),
         outcome=Gives("All 100 elements of the second epoch are those of the first.", ("same == 100",)),
         remedy=_CACHE_AFTER.format(chain="cache().map(augment)"),
         mended=Gives("The second epoch is augmented anew.", ("same == 0",)),
         why="The cache keeps what reaches it. Let everything that is the same in every epoch come first, then the "
-        "cache, then `shuffle` and whatever is random, then `batch` and `prefetch`.",
+        "cache, then `shuffle` and whatever is random, then `batch` and `prefetch`. A fixed `tf.random.set_seed` repeats "
+        "the augmentation in every epoch as well: its random operations start anew with each iterator.",
         versions=CONFIRMED,
         references=(
             "https://www.tensorflow.org/guide/data_performance",
@@ -167,15 +167,15 @@ TRAPS = (
     Trap(
         name="cache-never-filled",
         title="A cache that is never read to its end is thrown away",
-        symptom="The second epoch is as slow as the first although there is a `cache()`. Sometimes a warning says that the "
-        "dataset was not fully read.",
+        symptom="The second epoch is as slow as the first although there is a `cache()`. Sometimes a warning says that "
+        "the dataset was not fully read.",
         repro=_CACHE_NEVER_FILLED.format(chain="cache().take(10)"),
         outcome=Gives("Three epochs of 10 files load 30 files.", ("loaded >= 30",)),
         remedy=_CACHE_NEVER_FILLED.format(chain="take(10).cache()"),
         mended=Gives("Three epochs load each of the 10 files once.", ("loaded == 10",)),
-        why="A cache counts only once its input has come to an end. `take` behind it, `steps_per_epoch` below the length "
-        "of the data, or a `break` stop before the end, and the next epoch starts anew. Put `take` before `cache`. "
-        "To look at one batch is harmless: the next full epoch fills the cache.",
+        why="A cache counts only once its input has come to an end. `take` behind it, `steps_per_epoch` below the "
+        "length of the data, or a `break` stop before the end, and the next epoch starts anew. Put `take` before "
+        "`cache`. To look at one batch is harmless: the next full epoch fills the cache.",
         versions=CONFIRMED,
         references=(
             "https://www.tensorflow.org/api_docs/python/tf/data/Dataset#cache",
@@ -193,8 +193,8 @@ TRAPS = (
         outcome=Gives("The first batch takes more than 5 times as long as a later one.", ("first_over_later > 5",)),
         remedy=_SHUFFLE_AFTER.format(chain="shuffle(500).map(load, num_parallel_calls=8)"),
         mended=Gives("The first batch comes soon.", ("first_over_later < 5",)),
-        why="`shuffle` fills its buffer before it hands out anything. Let it hold what is small and cheap: indexes, file "
-        "names, undecoded bytes. Give the latency of the first batch and the rate of the later ones as two numbers.",
+        why="`shuffle` fills its buffer before it hands out anything. Let it hold what is small and cheap: indexes, "
+        "file names, undecoded bytes. Report the first batch and the rate of the later ones as two numbers.",
         versions=CONFIRMED,
         references=("https://github.com/tensorflow/tensorflow/issues/47687",),
         chapters=("04",),
@@ -210,7 +210,7 @@ TRAPS = (
         mended=Gives("With the injection off for the comparison, the prefetch shows.", ("speedup > 1.4",)),
         why="tf.data adds a prefetch at the end of a pipeline that has none. To measure what it is worth, switch "
         "`experimental_optimization.inject_prefetch` off on both sides. And it can never give more than the overlap: "
-        "the step takes the longer of input and compute instead of their sum, which is much only where the two are alike.",
+        "the step takes the longer of input and compute instead of their sum. That is much where the two are alike.",
         versions=CONFIRMED,
         references=(
             "https://www.tensorflow.org/api_docs/python/tf/data/experimental/OptimizationOptions",
@@ -222,8 +222,8 @@ TRAPS = (
     Trap(
         name="shuffle-buffer-too-small",
         title="A shuffle buffer smaller than a class leaves sorted data sorted",
-        symptom="The files lie sorted by class. You shuffle, and the loss still swings from class to class: whole batches "
-        "have one label.",
+        symptom="The files lie sorted by class. You shuffle, and the loss still swings from class to class: whole "
+        "batches have one label.",
         repro=_SHUFFLE_BUFFER.format(buffer=100),
         outcome=Gives("The first 1000 labels are all of class 0.", ("share_of_class_1 == 0",)),
         remedy=_SHUFFLE_BUFFER.format(buffer="len(labels)"),

@@ -25,6 +25,8 @@ REQUIRED = {
     "devices-that-do-not-exist", "float16-jit-mirrored", "reset-states-gone", "get-scaled-loss-gone",
     "legacy-optimizers-gone", "save-without-extension", "input-ran-out",
     "clipping-before-all-reduce", "decay-after-warmup", "rate-scaled-twice",
+    "python-in-map", "cache-after-augmentation", "cache-never-filled", "shuffle-after-decode",
+    "prefetch-injected", "shuffle-buffer-too-small",
 }  # fmt: skip
 
 
@@ -61,7 +63,7 @@ def test_snippets_are_short_and_parse(trap):
 
 
 def test_names_are_unique():
-    modules = (traps.batches, traps.losses, traps.scope, traps.keras3, traps.schedules)
+    modules = (traps.batches, traps.losses, traps.scope, traps.keras3, traps.schedules, traps.pipelines)
     entries = [trap for module in modules for trap in module.TRAPS]
     assert len(entries) == len(traps.TRAPS)
 

@@ -13,7 +13,7 @@ COUNT, BATCH, BATCHES = 20000, 64, 100
 SMALL, LARGE = 32, 64  # pixels of a side before and after
 BYTES_IN, BYTES_OUT = SMALL * SMALL * 3 * 4, LARGE * LARGE * 3 * 4  # of one float32 image
 BYTES_MOVED = 3 * BYTES_IN + BYTES_OUT
-"""Memory traffic that no arrangement saves, per image: read it, write it into its batch, read that, write the result."""
+"""Memory traffic of an image that no arrangement saves: read, write into its batch, read that, write the result."""
 
 
 @functools.cache

@@ -25,7 +25,7 @@ BATCH = 32
 
 @dataclass(frozen=True)
 class Photos:
-    """Where they lie: `files` sorted by class as folders hold them, `labels` (0 or 1) of each, `shards` of TFRecords."""
+    """Where they lie: `files` sorted by class as folders hold them, the `labels` (0 or 1) of each, the `shards`."""
 
     folder: Path
     files: tuple[str, ...]

@@ -38,9 +38,9 @@ def standing(work, variants, samples, *, rounds=8, cores=None):
     """Measure `variants`, {name: dataset}, beside `work`, the plain chain that says what has to be done: a Standing.
 
     In each round `work` is read once on one core and every variant once as it is written, so what the machine does
-    meanwhile meets all. Rates are those after the first element, as speed-ups over that one core with their 99% interval
-    (`bench.stats`). Each dataset gives the same `samples` in an epoch, in two elements or more. ValueError for no
-    variants, one element, or too few rounds for an interval.
+    meanwhile meets all. Rates are those after the first element, as speed-ups over that one core with their 99%
+    interval (`bench.stats`). Each dataset gives the same `samples` in an epoch, in two elements or more. ValueError for
+    no variants, one element, or too few rounds for an interval.
     """
     if not variants or samples < 1 or rounds < 3:
         raise ValueError("Give at least one variant, one sample and three rounds: fewer give no interval.")

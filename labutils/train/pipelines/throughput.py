@@ -14,7 +14,7 @@ _POLL = 4  # elements between two looks at the memory
 
 
 def as_written(dataset):
-    """The dataset without what TensorFlow would add by itself: a prefetch at its end, threads for `map`, fusions, tuning.
+    """The dataset without what TensorFlow adds by itself: a prefetch at its end, threads for `map`, fusions, tuning.
 
     To measure what a change is worth, the side without it must really be without it. AUTOTUNE as a number of calls then
     means one for each core. Where the dataset's own options switch autotuning on, it stays on.
@@ -87,8 +87,8 @@ def _give_back_memory():
 def spans(dataset, step_time, steps=4, skip=2):
     """What a loop over the dataset does when: (phase, start, end) in s, "input" while it waits and "compute" after.
 
-    `compute` waits for `step_time` seconds, as for another device. The first `skip` steps, when the pipeline starts, are
-    left out. ValueError for a dataset of fewer elements.
+    `compute` waits for `step_time` seconds, as for another device. The first `skip` steps, when the pipeline starts,
+    are left out. ValueError for a dataset of fewer elements.
     """
     found, elements = [], iter(dataset)
     for _ in range(skip + steps):
