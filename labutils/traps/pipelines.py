@@ -154,8 +154,8 @@ TRAPS = (
         remedy=_CACHE_AFTER.format(chain="cache().map(augment)"),
         mended=Gives("The second epoch is augmented anew.", ("same == 0",)),
         why="The cache keeps what reaches it. Let everything that is the same in every epoch come first, then the "
-        "cache, then `shuffle` and whatever is random, then `batch` and `prefetch`. A fixed `tf.random.set_seed` repeats "
-        "the augmentation in every epoch as well: its random operations start anew with each iterator.",
+        "cache, then `shuffle` and whatever is random, then `batch` and `prefetch`. A fixed `tf.random.set_seed` "
+        "repeats the augmentation in every epoch as well: its random operations start anew with each iterator.",
         versions=CONFIRMED,
         references=(
             "https://www.tensorflow.org/guide/data_performance",
