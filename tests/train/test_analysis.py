@@ -200,14 +200,15 @@ def test_the_first_remedy_fits_the_fault(dataset, name, code):
     assert rates == sorted(rates, reverse=True)
 
 
-def predicted_over_measured(before, after, **how):
-    """The expected rate of the first remedy over the rate of the pipeline with it, the best of several tries."""
-    ratios = []
+def comes_true(before, after):
+    """Whether the rate of the pipeline with the first remedy is about what was expected, in one of several tries."""
     for _ in range(TRIES):
-        ratios.append(look(before(), **how).remedies[0].rate / look(after(), **how).rate)
-        if 0.6 < ratios[-1] < 1.7:
-            break
-    return ratios[-1]
+        expected, found = look(before()).remedies[0].rate, look(after())
+        busy = any("Other processes kept" in note for note in found.notes)
+        # The arithmetic counts all cores; where others use one of two, a third of the rate is theirs.
+        if 0.6 < expected / found.rate < (2.6 if busy else 1.7):
+            return True
+    return False
 
 
 @pytest.mark.skipif(usable_cores() < 2, reason="one core shares nothing")
@@ -215,14 +216,14 @@ def test_the_rate_expected_of_parallel_calls_comes_true():
     def after():
         return endless().map(slow, num_parallel_calls=tf.data.AUTOTUNE).batch(4)
 
-    assert 0.6 < predicted_over_measured(lambda: endless().map(slow).batch(4), after) < 1.7
+    assert comes_true(lambda: endless().map(slow).batch(4), after)
 
 
 def test_the_rate_expected_of_overlapped_waiting_comes_true():
     def after():
         return endless().map(asleep, num_parallel_calls=16, use_unbounded_threadpool=True)
 
-    assert 0.6 < predicted_over_measured(lambda: endless().map(asleep), after) < 1.7
+    assert comes_true(lambda: endless().map(asleep), after)
 
 
 def test_a_cache_that_memory_cannot_hold_is_not_proposed(monkeypatch):

@@ -6,7 +6,7 @@ from labutils.bench.units import format_si
 from labutils.train.pipelines.case import GAIN, Remedy, call_of
 from labutils.train.pipelines.chain import BATCHES, upstream
 
-_CACHE_READ = 5e-6  # s to take an element from a cache in memory
+_CACHE_READ, _ASKING = 1.5e-6, 50e-6  # s to take an element from a cache in memory, and for an output to be asked for
 _KEPT = {"map", "filter", "flat_map", "interleave", "from_generator", "batch", "padded_batch"}  # worth a cache
 _KEPT_SHARE = 0.05  # of the work, below which a stage is not
 _MEMORY_SHARE = 3  # of the memory that is free, a cache gets at most one part in so many
@@ -20,7 +20,8 @@ def cache(case):
         return [], []
     last = costly[-1]
     kept = {each.label for each in (*upstream(last), last)}
-    rate = case.rate(case.work.without(kept, _CACHE_READ * case.costs.elements.get(last.label, 1.0)))
+    reading = _CACHE_READ * case.costs.elements.get(last.label, 1.0) + _ASKING
+    rate = case.rate(case.work.without(kept, reading))
     if rate < GAIN * case.now:
         return [], []
     size = (case.look.costs.bytes if case.look.costs else {}).get(last.label, 0.0)

@@ -32,7 +32,7 @@ class Look:
     stored: labels of the stages that only the first epoch runs
     waits: labels of the stages that mostly wait
     error: the Blocked or Failed that ended the look; failed_in: the label of the stage that raised, where known
-    cpu: s of processor time for an element, as it runs in the steady state
+    cpu: s of processor time for an element, as it runs in the steady state; used: cores at work on it
     others: cores that other processes kept busy meanwhile
     """
 
@@ -49,6 +49,7 @@ class Look:
     error: Exception | None = None
     failed_in: str = ""
     cpu: float = math.nan
+    used: float = math.nan
     others: float = 0.0
     notes: list = field(default_factory=list)
 
@@ -106,6 +107,7 @@ class Looker:
         look.rate = reader.rate if reader.count else 1 / reader.first
         look.others = spent.others / spent.wall if spent.wall > _LONG else 0.0
         look.cpu = spent.cpu / reader.count if reader.count else math.nan
+        look.used = spent.cpu / spent.wall if spent.wall else math.nan
         if not look.threads.count:
             look.threads = arranged(self.nodes, reader.model, self.options, self.cores)
         reader.close()
@@ -166,13 +168,13 @@ class Looker:
 
     def _costs(self, node, seconds, sequential=True, cached=None):
         dataset, left_out = accounting.one_thread(node, sequential=sequential, cached=cached)
-        probe = Reader(dataset, again=True)
+        probe = Reader(dataset, again=True, accounts=True)
         with contextlib.suppress(Blocked, Failed):  # what came before tells enough
             probe.read(seconds / 4, self.deadline)
             each = self._each(1 / probe.rate if probe.rate > 0 else probe.first, probe)
             if each > 1:
                 probe.close()
-                probe = Reader(dataset, each, again=True)
+                probe = Reader(dataset, each, again=True, accounts=True)
             probe.read(3 * seconds / 4, self.deadline)
         probe.close()
         return accounting.costs(node, probe, left_out, sequential)
@@ -217,9 +219,8 @@ class Looker:
 
     def _filled(self, cache, folder):
         look = self.look
-        per_output = next(
-            look.costs.elements[each.label] for each in reversed(upstream(cache)) if each.label in look.costs.elements
-        )
+        counted = look.costs.elements
+        per_output = next((counted[each.label] for each in reversed(upstream(cache)) if each.label in counted), 1.0)
         outputs = max(1.0, 0.2 * self.seconds * look.rate)
         source = copies.fresh(cache.inputs[0], _without_cache).take(math.ceil(outputs * per_output))
         name = {"filename": f"{folder}/cache"} if folder else {}

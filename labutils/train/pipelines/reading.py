@@ -11,6 +11,7 @@ from labutils.train.pipelines.core_seconds import Meter, Spent
 
 _GLANCE = 0.05  # s between two looks at whether the reading gets on
 _LEAVING = 10.0  # s that the threads of an iterator may take to end
+_LONGER = 0.6  # s; in a shorter time the elements that come together from a buffer would tip the scales
 _ASKING = 0.05  # share of the time that may go to asking TensorFlow for its figures
 
 
@@ -63,6 +64,8 @@ def patiently(work, deadline):
 class Reader:
     """Reads `dataset` in stretches, `again` from its start where it ends early. Each pull takes `each` elements.
 
+    accounts: it is one thread that does all, and TensorFlow's figures are what is wanted. Nothing goes on then while
+        TensorFlow is asked for them, and that time does not count
     first: seconds until the first element came; nan before
     elements: how many came in the first pass; `ended` once that came to its end
     marks: (seconds, elements) read so far, without the first of each pass and the time until it came
@@ -71,8 +74,9 @@ class Reader:
         there) and before its end, of the pass that shows most; None where it keeps none
     """
 
-    def __init__(self, dataset, each=1, again=False):
-        self.dataset, self.each, self.again = dataset.shard(each, 0) if each > 1 else dataset, each, again
+    def __init__(self, dataset, each=1, again=False, accounts=False):
+        self.dataset, self.each = dataset.shard(each, 0) if each > 1 else dataset, each
+        self.again, self.accounts = again, accounts
         self.first, self.elements, self.ended = float("nan"), 0, False
         self.marks, self.spent, self.model, self.begun = [(0.0, 0)], Spent(), None, None
         self._iterator = None
@@ -98,10 +102,10 @@ class Reader:
 
     @property
     def rate(self):
-        """Elements/s, without the first third of the time, in which TensorFlow still tunes; nan for fewer than two."""
+        """Elements/s, of a longer time without its first third, in which TensorFlow tunes; nan for fewer than two."""
         end, total = self.marks[-1]
         late = [mark for mark in self.marks if mark[0] >= end / 3]
-        start, before = late[0] if len(late) > 3 else (0.0, 0)
+        start, before = late[0] if end > _LONGER and len(late) > 3 else (0.0, 0)
         return (total - before) / (end - start) if end > start else float("nan")
 
     def _read(self, seconds, least, beat):
@@ -127,7 +131,8 @@ class Reader:
                 read, self._in_pass = read + self.each, self._in_pass + self.each
                 self.elements += 0 if self.ended else self.each
                 self.marks.append((before + time.perf_counter() - start - stopped, read))
-                stopped += self._ask()
+                asking = self._ask()
+                stopped += asking if self.accounts else 0.0
                 beat()
             self._ask(at_once=True)
             return False
@@ -170,13 +175,21 @@ class Reader:
         """Ask for TensorFlow's figures, which are gone once the dataset has ended; the seconds that this took."""
         began = time.perf_counter()
         more = self._in_pass >= max(1, 2 * self._shown)  # a short pass is over before it is time
-        if not (at_once or more or began - self._asked > self._asking / _ASKING):
+        if not (at_once or (more and self.accounts) or began - self._asked > self._asking / _ASKING):
             return 0.0
         with contextlib.suppress(tf.errors.OpError, ValueError):  # without autotuning it keeps none
             figures = tf.data.experimental.get_model_proto(self._iterator)
             self._start_figures = self._start_figures if self._in_pass else figures
-            if self._in_pass >= self._shown:
+            if self._in_pass >= self._shown and _depth(figures) >= _depth(self._start_figures):
                 self._shown, self.begun, self.model = self._in_pass, self._start_figures, figures
         self._asked = time.perf_counter()
         self._asking = self._asked - began
         return self._asking
+
+
+def _depth(figures):
+    """How many stages there are one behind the other; a stage goes once its elements are read, before the last came."""
+    number, depth = figures.output, 1
+    while inputs := [each for each in figures.nodes[number].inputs if each in figures.nodes]:
+        number, depth = inputs[0], depth + 1
+    return depth

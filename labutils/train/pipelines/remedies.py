@@ -167,7 +167,7 @@ def _prefetch(case):
 
 def _any_order(case):
     parallel = [node for node in case.nodes if node.calls is not None and not _one_at_a_time(case, node)]
-    if parallel and case.options.deterministic is not False and case.work.limit * 0.9 > case.now:
+    if parallel and case.options.deterministic is not False and case.work.bound.why != "all cores":
         yield Remedy(
             "any-order",
             "Let elements come in any order, as a last step.",

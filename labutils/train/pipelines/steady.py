@@ -25,7 +25,7 @@ def steady_work(nodes, look, costs, cores):
         stages.append(Stage("prefetch (added by tf.data)", 0.0, threads=1))
     held = {node.label for node in nodes if node.python and node.label not in look.waits}
     work = _in_parallel(Work(tuple(stages), cores, frozenset(held)), nodes, look, costs)
-    if work.bound.why == THE_LOCK and look.cpu * look.rate > _CORES_WITHOUT and look.rate > _MUCH * work.bound.rate:
+    if work.bound.why == THE_LOCK and look.used > _CORES_WITHOUT and look.rate > _MUCH * work.bound.rate:
         return replace(work, python=frozenset())  # large operations of NumPy and files let go of the lock
     return work
 
