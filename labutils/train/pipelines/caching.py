@@ -46,7 +46,7 @@ def cache(case):
             f"{', and the shuffle() behind the cache' if shuffled else ''}.",
             f"{_made(last)}.cache(){'.shuffle(buffer)' if shuffled else ''}",
             rate,
-            f"It is the same in every epoch. From the second epoch on {case.work.share(kept):.0%} of the work is "
+            f"It seems the same in every epoch. From the second epoch on {case.work.share(kept):.0%} of the work is "
             f"spared, for {format_si(needed, 'bytes')} of memory"
             f"{', provided that its Python code draws nothing at random' if python else ''}.",
         )

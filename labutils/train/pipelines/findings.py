@@ -126,18 +126,26 @@ def _repeated_draws(nodes):
 def _python(nodes, work, look):
     for node in nodes:
         stage = work.stage(node.label)
-        if not node.python or node.label not in work.python or stage.cost < _NOTICED * work.seconds:
-            continue
-        calls = stage.threads or 1
-        parallel = f" Its {calls} parallel calls take turns." if calls > 1 else " Parallel calls would take turns."
+        if not node.python or stage.waits or stage.cost < _NOTICED * work.seconds:
+            continue  # waiting calls let go of the lock
         generator = node.kind == "from_generator"
         yield Finding(
             "python-in-generator" if generator else "python-in-map",
-            f"{node.label} runs Python code, {work.share([node.label]):.0%} of the work, and Python's lock (GIL) lets "
-            f"one thread at a time run it.{parallel}",
+            f"{node.label} runs Python code, {work.share([node.label]):.0%} of the work with all else in it, and "
+            f"Python's lock (GIL) lets one thread at a time run it. {_turns(stage, node.label in work.python)}",
             "Write it in TensorFlow operations, or do the work once beforehand.",
             "python-in-map",
         )
+
+
+def _turns(stage, bound_by_it):
+    """What Python's lock means for the parallel calls of a stage."""
+    calls = stage.threads or 1
+    if not bound_by_it:
+        return (
+            "Most of that went on outside of the lock here, so the lock is not what bounds it; with more cores it may."
+        )
+    return f"Its {calls} parallel calls take turns." if calls > 1 else "Parallel calls would take turns."
 
 
 def _late_shuffle(nodes, work, look):
