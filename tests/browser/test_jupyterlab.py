@@ -106,6 +106,20 @@ def test_what_goes_wrong_in_the_page_is_seen(lab):
         broken.screenshot("broken")
 
 
+def test_chapter_04_draws_overlap_and_shuffle_window(lab, record_property):
+    with lab.open("04_pipeline_throughput.ipynb") as chapter:
+        chapter.run("setup", "overlap-slider")
+        check_slider(
+            chapter, record_property, "overlap-slider", "Input of a batch (ms)", "ArrowRight", "ArrowLeft", "ArrowLeft"
+        )
+        chapter.run("shuffle-slider", "shuffle-slider")
+        check_slider(
+            chapter, record_property, "shuffle-slider", "Buffer (elements)", "ArrowRight", "ArrowLeft", "ArrowRight"
+        )
+        assert chapter.errors() == []
+        assert chapter.too_wide() == []
+
+
 def test_chapter_03_calculates_at_once_and_trains_when_told(lab, record_property):
     with lab.open("03_batch_size_and_learning_rate.ipynb") as chapter:
         chapter.run_all()
