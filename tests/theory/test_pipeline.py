@@ -230,9 +230,10 @@ def test_a_full_buffer_gives_every_order_alike():
 
 @pytest.fixture(scope="module")
 def tf_order():
-    from labutils.train._quiet import import_tensorflow
+    from labutils.train import devices
 
-    tf = import_tensorflow()
+    devices.configure(replicas=8)  # tests of other folders may share this process, and cannot have more later
+    import tensorflow as tf
 
     def order(samples, buffer, seed):
         return tf.data.Dataset.range(samples).shuffle(buffer, seed=seed).batch(samples).get_single_element().numpy()

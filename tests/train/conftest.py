@@ -5,8 +5,9 @@ import pytest
 from labutils.train import devices
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="session", autouse=True)
 def machine():
+    """Before any test of the folder: whichever comes first would start TensorFlow with one device for all others."""
     return devices.configure(replicas=8)
 
 
