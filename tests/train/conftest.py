@@ -5,10 +5,14 @@ import pytest
 from labutils.train import devices
 
 
-@pytest.fixture(scope="session", autouse=True)
+# Here and not in a fixture: tests make their examples while they are collected, and the first operation of TensorFlow
+# would fix one device for the whole process.
+MACHINE = devices.configure(replicas=8)
+
+
+@pytest.fixture(scope="session")
 def machine():
-    """Before any test of the folder: whichever comes first would start TensorFlow with one device for all others."""
-    return devices.configure(replicas=8)
+    return MACHINE
 
 
 @pytest.fixture(scope="session")
