@@ -4,7 +4,6 @@ import pytest
 
 from labutils.train import devices
 
-
 # Here and not in a fixture: tests make their examples while they are collected, and the first operation of TensorFlow
 # would fix one device for the whole process.
 MACHINE = devices.configure(replicas=8)
