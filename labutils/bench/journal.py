@@ -166,8 +166,8 @@ def _failure(error: Exception, threshold: float) -> Comparison:
 
 def _row(trial: Trial) -> list[str]:
     found = trial.comparison
+    outcome = textwrap.shorten(trial.outcome, 80, placeholder=" ...")
     if found.error:
-        outcome = textwrap.shorten(trial.outcome, 80, placeholder=" ...")
         return [trial.name, "-", "-", format_ratio(trial.speedup), outcome]
     low, high = map(format_ratio, found.interval)
     ratio = f"{format_ratio(found.ratio)} ({low} to {high})"
@@ -176,5 +176,5 @@ def _row(trial: Trial) -> list[str]:
         format_si(found.variant.median, "s"),
         ratio,
         format_ratio(trial.speedup),
-        textwrap.shorten(trial.outcome, 80, placeholder=" ...") + (" (doubtful)" if found.unstable else ""),
+        outcome + (" (doubtful)" if found.unstable else ""),
     ]

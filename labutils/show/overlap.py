@@ -158,7 +158,7 @@ def _draw_phase(axes, lanes, phase, inches_per_ms, shown):
         top, bottom = middle - _HEIGHT / 2, middle + _HEIGHT / 2
         for _, start, end, batch in (span for span in lane.spans if span.phase == phase):
             left, right = start * 1e3, end * 1e3
-            boxes.append([(left, top), (right, top), (right, bottom), (left, bottom)])
+            boxes.append(style.box(left, right, bottom, top))
             if batch and (right - left) * inches_per_ms > _NUMBER_INCHES and (left + right) / 2 < shown:
                 axes.text((left + right) / 2, middle, str(batch), ha="center", va="center", size=12, color=ink)
     axes.add_collection(PolyCollection(boxes, facecolor=color, edgecolor="white", linewidth=0.8))
@@ -167,7 +167,7 @@ def _draw_phase(axes, lanes, phase, inches_per_ms, shown):
 def _label_lane(axes, top, lane, shown):
     end = min(max(span.end for span in lane.spans) * 1e3, shown)
     rows = [(top + row - _HEIGHT / 2, top + row + _HEIGHT / 2) for row in (1, 2)]
-    boxes = [[(0, high), (end, high), (end, low), (0, low)] for high, low in rows]
+    boxes = [style.box(0, end, low, high) for high, low in rows]
     axes.add_collection(PolyCollection(boxes, color=style.FAINT, zorder=0))
     where = axes.get_yaxis_transform()
     axes.text(0, top + 0.1, lane.name, weight="bold", va="center", transform=where)

@@ -68,7 +68,7 @@ def _draw_shares(axes, labels, colors):
     tops = np.cumsum(shares, axis=1)
     for number, color in enumerate(colors):
         boxes = [
-            _box(place - 0.42, place + 0.42, top - share, top)
+            style.box(place - 0.42, place + 0.42, top - share, top)
             for place, (share, top) in enumerate(zip(shares[:, number], tops[:, number], strict=True), start=1)
             if share
         ]
@@ -99,7 +99,7 @@ def _draw_key(axes, colors, end):
     high = min(100 / len(colors), 12) * 0.7
     for number, color in enumerate(colors):
         middle = 100 * (number + 0.5) / len(colors)
-        square = _box(end * 1.01, end * 1.035, middle - high / 2, middle + high / 2)
+        square = style.box(end * 1.01, end * 1.035, middle - high / 2, middle + high / 2)
         axes.add_collection(PolyCollection([square], facecolor=color, linewidth=0, clip_on=False))
         axes.text(end * 1.05, middle, f"class {number}", size=12, va="center")
 
@@ -110,10 +110,6 @@ def _short(place):
         return f"{place:,.0f}"
     factor, prefix = style.si_scale(place)
     return f"{place * factor:.3g}{prefix}"
-
-
-def _box(left, right, bottom, top):
-    return [(left, bottom), (right, bottom), (right, top), (left, top)]
 
 
 def _alone(labels, batch):

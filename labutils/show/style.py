@@ -112,6 +112,11 @@ def ink_on(background):
     return "white" if 1.05 / (luminance + 0.05) > (luminance + 0.05) / 0.05 else "black"
 
 
+def box(left, right, bottom, top):
+    """The corners of a rectangle, for a PolyCollection: one collection of many draws far faster than a patch each."""
+    return [(left, bottom), (right, bottom), (right, top), (left, top)]
+
+
 def si_scale(largest):
     """Return (factor, prefix) that bring numbers up to `largest` between 1 and 1000: (1e3, "m") for 0.02."""
     for power, prefix in ((-12, "T"), (-9, "G"), (-6, "M"), (-3, "k"), (0, ""), (3, "m"), (6, "µ")):

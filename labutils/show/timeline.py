@@ -101,7 +101,7 @@ def _overlap(spans):
 
 def _draw_lanes(axes, lanes, span):
     bottoms = [row - _LANE_HEIGHT / 2 for row in range(lanes)]
-    boxes = [_box(0, span, bottom, _LANE_HEIGHT) for bottom in bottoms]
+    boxes = [style.box(0, span, bottom, bottom + _LANE_HEIGHT) for bottom in bottoms]
     axes.add_collection(PolyCollection(boxes, color=style.FAINT, zorder=1))
 
 
@@ -115,16 +115,12 @@ def _draw_bars(axes, events, lanes, tracks, zero, factor, inches_per_unit, lane_
         for lane, _, start, end in (event for event in events if event[1] == phase):
             left, long = (start - zero) * factor, (end - start) * factor
             bottom = rows[lane] - _LANE_HEIGHT / 2 + track * track_height
-            boxes.append(_box(left, long, bottom, track_height))
+            boxes.append(style.box(left, left + long, bottom, bottom + track_height))
             if labels_fit and long * inches_per_unit > _LABEL_INCHES * len(phase) + 0.1:
                 middle = (left + long / 2, bottom + track_height / 2)
                 ink = style.ink_on(color)
                 axes.text(*middle, phase, ha="center", va="center", fontsize=12, color=ink, zorder=3)
         axes.add_collection(PolyCollection(boxes, facecolor=color, edgecolor="white", linewidth=0.6, zorder=2))
-
-
-def _box(left, long, bottom, high):
-    return [(left, bottom), (left + long, bottom), (left + long, bottom + high), (left, bottom + high)]
 
 
 def _label_axes(axes, lanes, span, label):

@@ -82,6 +82,12 @@ def test_a_cache_in_its_place(ch04, order):
     says(ch04.cached(partial(cached, order=order)), "right", "Loaded once")
 
 
+def test_a_fixed_seed_does_not_mislead_the_check(ch04, tf):
+    tf.random.set_seed(1)
+    says(ch04.cached(partial(cached, order="take load cache augment")), "right", "Loaded once")
+    says(ch04.cached(partial(cached, order="take load augment cache")), "wrong", "the cache came too late")
+
+
 @pytest.mark.parametrize(
     "order, words",
     [
@@ -89,6 +95,7 @@ def test_a_cache_in_its_place(ch04, order):
         ("take load augment cache", "the cache came too late"),
         ("take load augment", "Three epochs loaded 30 elements"),
         ("load cache augment", "An epoch has 32 elements"),
+        ("take load cache augment augment", "each augmented once"),
         ("take load cache augment augment augment", "each augmented once"),
     ],
 )

@@ -1,5 +1,6 @@
 """Checks of lab 04: a limit, a function without Python, a cache in its place, and four faults of a pipeline."""
 
+import itertools
 import numbers
 
 import numpy as np
@@ -10,7 +11,7 @@ from labutils.course.verdict import called, exercise, right, wrong
 from labutils.theory import pipeline
 from labutils.theory.timeline import StepSpec, predict_step
 from labutils.train import pipelines
-from labutils.train.pipelines import functions
+from labutils.train.pipelines.chain import chain
 
 COSTS = {"read": 0.1e-3, "decode": 1.2e-3, "resize": 0.5e-3, "augment": 0.2e-3}  # s of one core for a sample
 CORES, BATCH, COMPUTE = 8, 64, 0.020  # the job of exercise 1: COMPUTE in s a step
@@ -71,25 +72,22 @@ def _images():
 
 def _calls_python(dataset):
     """Whether any stage of a dataset calls back into Python."""
-    return any(functions.describe(function).python for part in _chain(dataset) for function in part._functions())
-
-
-def _chain(dataset):
-    yield dataset
-    for part in dataset._inputs():
-        yield from _chain(part)
+    return any(stage.python for stage in chain(dataset))
 
 
 @exercise
 def cached(answer):
     """`answer(paths, load, augment)` gives 10 elements an epoch: each loaded once in all, augmented anew every time."""
-    loads = []
+    loads, draws = [], itertools.count()
 
     def load(number):
         return tf.numpy_function(lambda n: loads.append(int(n)) or np.float32(n), [number], tf.float32)
 
+    def draw(value):  # tf.random would repeat itself in every epoch once a learner has called tf.random.set_seed
+        return np.float32(value + 0.5 + next(draws) % 400 / 1000)
+
     def augment(value):
-        return value + tf.random.uniform((), 0.0, 0.5)
+        return tf.numpy_function(draw, [value], tf.float32)
 
     data = called(answer, tf.data.Dataset.range(32), load, augment)
     if not isinstance(data, tf.data.Dataset):
@@ -192,7 +190,6 @@ def _badly_mixed(dataset):
 def _what_is_left(dataset):
     if _calls_python(dataset):
         return "It still calls Python in a map."
-    names = [type(part).__name__ for part in _chain(dataset)]
-    if not any("Cache" in name for name in names):
+    if not any(stage.kind == "cache" for stage in chain(dataset)):
         return "Every epoch decodes all files again."
     return "Is the cache read to its end, and do the maps run in parallel?"

@@ -11,6 +11,7 @@ import tensorflow as tf
 
 from labutils.train.pipelines import copies
 from labutils.train.pipelines.chain import READS_NESTED
+from labutils.train.pipelines.options import nothing_added
 
 _SEQUENTIAL = {
     "_ParallelMapDataset": "map_dataset",
@@ -72,10 +73,8 @@ def one_thread(node, *, sequential=True, cached=None):
         return copies.remade(each, inputs, operation) if sequential and operation else None
 
     dataset = copies.fresh(node, change)
-    options = tf.data.Options()
+    options = nothing_added()
     options.autotune.enabled = True  # it is what keeps the figures
-    options.experimental_optimization.apply_default_optimizations = False
-    options.experimental_optimization.inject_prefetch = False
     if sequential:
         options.threading.private_threadpool_size = 1
         options.threading.max_intra_op_parallelism = 1

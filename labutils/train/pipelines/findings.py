@@ -5,7 +5,7 @@ import re
 
 from labutils.bench.units import format_si
 from labutils.train.lint.finding import Finding, listed
-from labutils.train.pipelines.chain import ENDLESS, UNKNOWN, upstream
+from labutils.train.pipelines.chain import ENDLESS, upstream
 from labutils.train.pipelines.copies import is_written
 from labutils.train.pipelines.threads import may_add_prefetch
 
@@ -235,8 +235,3 @@ def empty(nodes):
         + (", and at drop_remainder, which drops a batch that is not full." if drops else "."),
         None,
     )
-
-
-def elements(cardinality):
-    """How many elements there are, in words."""
-    return {ENDLESS: "endless", UNKNOWN: "of unknown length"}.get(cardinality, f"{cardinality:,} elements")

@@ -9,15 +9,15 @@ import tensorflow as tf
 
 from labutils.theory.pipeline import Stage
 from labutils.train.devices import usable_cores
+from labutils.train.pipelines.options import nothing_added
+from labutils.train.pipelines.throughput import timed
 
 _COPIED = 64 << 20  # bytes that each core copies: more than its caches hold
 
 
 def one_core(dataset):
     """The dataset, all of it in the thread that reads it: no pool, no threads inside an operation, nothing added."""
-    options = tf.data.Options()
-    options.experimental_optimization.apply_default_optimizations = False
-    options.experimental_optimization.inject_prefetch = False
+    options = nothing_added()
     options.autotune.enabled = False
     options.threading.max_intra_op_parallelism = 1
     options.threading.private_threadpool_size = 1
@@ -34,13 +34,13 @@ def stage_costs(prefixes, samples, rounds=5):
     """
     if not prefixes or rounds < 1 or samples < 1:
         raise ValueError("Give at least one stage, one sample and one round to measure the stages with.")
-    counts = [sum(1 for _ in one_core(dataset)) for dataset in prefixes.values()]  # this also warms each of them up
+    counts = [timed(one_core(dataset)).elements for dataset in prefixes.values()]  # this also warms each of them up
     datasets = [_emptied(dataset) for dataset in prefixes.values()]
     asking = _emptied(tf.data.Dataset.range(max(counts)))
     costs = []
     for _ in range(rounds):
-        per_element = _seconds(asking) / max(counts)
-        times = [_seconds(data) - per_element * n for data, n in zip(datasets, counts, strict=True)]
+        per_element = timed(asking).total / max(counts)
+        times = [timed(data).total - per_element * n for data, n in zip(datasets, counts, strict=True)]
         costs.append([after - before for before, after in zip([0.0, *times], times, strict=False)])
     medians = [max(0.0, statistics.median(each)) / samples for each in zip(*costs, strict=True)]
     return [Stage(name, cost) for name, cost in zip(prefixes, medians, strict=True)]
@@ -53,13 +53,6 @@ def _emptied(dataset):
     What it takes to drop one is measured apart.
     """
     return one_core(dataset.filter(lambda *_: False))
-
-
-def _seconds(dataset):
-    start = time.perf_counter()
-    for _ in dataset:
-        pass
-    return time.perf_counter() - start
 
 
 def memory_bandwidth(cores=None, rounds=7):

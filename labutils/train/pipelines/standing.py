@@ -2,13 +2,12 @@
 
 import math
 import statistics
-import time
 from dataclasses import dataclass
 
 from labutils.bench import stats
 from labutils.train.devices import usable_cores
 from labutils.train.pipelines.limits import one_core
-from labutils.train.pipelines.throughput import as_written
+from labutils.train.pipelines.throughput import as_written, timed
 
 
 @dataclass(frozen=True)
@@ -61,12 +60,9 @@ def _rate(alone, times, per_sample):
 
 def _seconds(dataset):
     """Seconds of an epoch at the rate after its first element, which alone waits for threads to start."""
-    start, elements = 0.0, 0
-    for _ in dataset:
-        start = start or time.perf_counter()
-        elements += 1
-    if elements < 2:
+    reading = timed(dataset)
+    if reading.elements < 2:
         raise ValueError(
-            f"An epoch has {elements} elements: the rate after the first one needs two. Use smaller batches."
+            f"An epoch has {reading.elements} elements: the rate after the first one needs two. Use smaller batches."
         )
-    return (time.perf_counter() - start) * elements / (elements - 1)
+    return reading.elements / reading.rate

@@ -5,10 +5,11 @@ import ctypes
 import gc
 import sys
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import psutil
-import tensorflow as tf
+
+from labutils.train.pipelines.options import nothing_added
 
 _POLL = 4  # elements between two looks at the memory
 
@@ -19,25 +20,19 @@ def as_written(dataset):
     To measure what a change is worth, the side without it must really be without it. AUTOTUNE as a number of calls then
     means one for each core. Where the dataset's own options switch autotuning on, it stays on.
     """
-    options = tf.data.Options()
-    options.experimental_optimization.apply_default_optimizations = False
-    options.experimental_optimization.inject_prefetch = False
+    options = nothing_added()
     if dataset.options().autotune.enabled is None:
         # In short epochs the tuner often leaves one of two cores idle, by chance: no verdict would come out twice.
         options.autotune.enabled = False
     return dataset.with_options(options)
 
 
-def epoch(dataset, step_time=0.0):
-    """A function that reads the dataset once, to its end: to be given to `compare`, `measure` or a Journal.
-
-    After each element it waits for `step_time` seconds, as for a step on a device that needs no core of this machine.
-    """
+def epoch(dataset):
+    """A function that reads the dataset once, to its end: to be given to `compare`, `measure` or a Journal."""
 
     def read():
         for _ in dataset:
-            if step_time:
-                time.sleep(step_time)
+            pass
 
     return read
 
@@ -46,13 +41,14 @@ def epoch(dataset, step_time=0.0):
 class Reading:
     """One pass over a pipeline: `elements` read, seconds until the `first` came and for all of them, `memory` in bytes.
 
-    `memory` is how much this process grew at most while it read; a cache that was full before does not show in it.
+    `memory` is how much this process grew at most while it read, where that was watched; a cache that was full before
+    does not show in it.
     """
 
     elements: int
     first: float
     total: float
-    memory: int
+    memory: int = 0
 
     @property
     def rate(self):
@@ -62,18 +58,24 @@ class Reading:
 
 
 def read_once(dataset):
-    """Read the dataset to its end, once: a Reading."""
+    """Read the dataset to its end, once, with an eye on the memory: a Reading."""
     _give_back_memory()
     process = psutil.Process()
-    before = most = process.memory_info().rss
+    seen = [process.memory_info().rss]
+    reading = timed(dataset, watch=lambda: seen.append(process.memory_info().rss))
+    return replace(reading, memory=max(seen) - seen[0])
+
+
+def timed(dataset, watch=None):
+    """Read the dataset to its end, once, and call `watch` now and then: a Reading without memory."""
     elements, first, start = 0, 0.0, time.perf_counter()
     for _ in dataset:
         elements += 1
         if elements == 1:
             first = time.perf_counter() - start
-        if elements % _POLL == 1:
-            most = max(most, process.memory_info().rss)
-    return Reading(elements, first, time.perf_counter() - start, most - before)
+        if watch and elements % _POLL == 1:
+            watch()
+    return Reading(elements, first, time.perf_counter() - start)
 
 
 def _give_back_memory():
