@@ -230,7 +230,7 @@ def test_a_cache_that_memory_cannot_hold_is_not_proposed(monkeypatch):
     class Little:
         available = 1000
 
-    monkeypatch.setattr("labutils.train.pipelines.caching.psutil.virtual_memory", Little)
+    monkeypatch.setattr("labutils.train.pipelines.analysis.caching.psutil.virtual_memory", Little)
     analysis = look(tf.data.Dataset.range(500).map(same_slow))
     assert "cache" not in names(analysis.remedies)
     assert any("4.00 kB of memory, of which 1.00 kB are free" in note for note in analysis.notes)

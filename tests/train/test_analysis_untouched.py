@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from labutils.train.pipelines import copies
-from labutils.train.pipelines.analysis import analyse
-from labutils.train.pipelines.chain import chain
+from labutils.train.pipelines.analysis import analyse, copies
+from labutils.train.pipelines.analysis.chain import chain
 
 numbers = tf.data.Dataset.range
 

@@ -11,7 +11,7 @@ from labutils.course.verdict import called, exercise, right, wrong
 from labutils.theory import pipeline
 from labutils.theory.timeline import StepSpec, predict_step
 from labutils.train import pipelines
-from labutils.train.pipelines.chain import chain
+from labutils.train.pipelines.analysis.chain import chain
 
 COSTS = {"read": 0.1e-3, "decode": 1.2e-3, "resize": 0.5e-3, "augment": 0.2e-3}  # s of one core for a sample
 CORES, BATCH, COMPUTE = 8, 64, 0.020  # the job of exercise 1: COMPUTE in s a step

@@ -6,12 +6,12 @@ import shutil
 import tempfile
 from dataclasses import dataclass, field
 
-from labutils.train.pipelines import accounting, copies
-from labutils.train.pipelines.accounting import Costs, Unclear
-from labutils.train.pipelines.chain import upstream
-from labutils.train.pipelines.copies import NotCopied
-from labutils.train.pipelines.reading import Blocked, Failed, Reader
-from labutils.train.pipelines.threads import Threads, arranged
+from labutils.train.pipelines.analysis import accounting, copies
+from labutils.train.pipelines.analysis.accounting import Costs, Unclear
+from labutils.train.pipelines.analysis.chain import upstream
+from labutils.train.pipelines.analysis.copies import NotCopied
+from labutils.train.pipelines.analysis.reading import Blocked, Failed, Reader
+from labutils.train.pipelines.analysis.threads import Threads, arranged
 
 _FAST = 2e-3  # s of an element below which asking for each of them from Python would show
 _PULL = 0.02  # s that one pull of many fast elements lasts

@@ -5,9 +5,9 @@ import re
 
 from labutils.bench.units import format_si
 from labutils.train.lint.finding import Finding, listed
-from labutils.train.pipelines.chain import ENDLESS, upstream
-from labutils.train.pipelines.copies import is_written
-from labutils.train.pipelines.threads import may_add_prefetch
+from labutils.train.pipelines.analysis.chain import ENDLESS, upstream
+from labutils.train.pipelines.analysis.copies import is_written
+from labutils.train.pipelines.analysis.threads import may_add_prefetch
 
 _INTERNAL = re.compile(
     r"\{\{[^}]*\}\}\s*|\[Op:\w+\].*|name:\s*$|"

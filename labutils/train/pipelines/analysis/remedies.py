@@ -4,9 +4,9 @@ from dataclasses import replace
 
 from labutils.bench.units import format_si
 from labutils.theory.pipeline import Stage
-from labutils.train.pipelines.caching import cache
-from labutils.train.pipelines.case import GAIN, SMALL_CALL, Remedy, call_of
-from labutils.train.pipelines.chain import BATCHES, READS_NESTED
+from labutils.train.pipelines.analysis.caching import cache
+from labutils.train.pipelines.analysis.case import GAIN, SMALL_CALL, Remedy, call_of
+from labutils.train.pipelines.analysis.chain import BATCHES, READS_NESTED
 
 _WAITING_CALLS = 16  # calls at a time where they only wait
 _ONE_BY_ONE = {"ReadFile", "ParseSingleExample", "ParseSingleSequenceExample"}  # and Decode...: take no batch

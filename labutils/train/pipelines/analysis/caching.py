@@ -3,8 +3,8 @@
 import psutil
 
 from labutils.bench.units import format_si
-from labutils.train.pipelines.case import GAIN, Remedy, call_of
-from labutils.train.pipelines.chain import BATCHES, upstream
+from labutils.train.pipelines.analysis.case import GAIN, Remedy, call_of
+from labutils.train.pipelines.analysis.chain import BATCHES, upstream
 
 _CACHE_READ, _ASKING = 1.5e-6, 50e-6  # s to take an element from a cache in memory, and for an output to be asked for
 _KEPT = {"map", "filter", "flat_map", "interleave", "from_generator", "batch", "padded_batch"}  # worth a cache

@@ -6,9 +6,9 @@ import numpy as np
 import tensorflow as tf
 
 from labutils.train.lint.finding import Finding
-from labutils.train.pipelines import accounting, copies
-from labutils.train.pipelines.chain import upstream
-from labutils.train.pipelines.reading import Blocked, Failed, patiently
+from labutils.train.pipelines.analysis import accounting, copies
+from labutils.train.pipelines.analysis.chain import upstream
+from labutils.train.pipelines.analysis.reading import Blocked, Failed, patiently
 
 _AT_ONCE = 256  # labels that Python gets with each call
 _COMPARED = 3  # elements of each of two passes

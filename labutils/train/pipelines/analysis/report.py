@@ -6,7 +6,7 @@ import math
 from labutils.bench.table import Table
 from labutils.bench.units import format_si
 from labutils.train.lint.finding import listed
-from labutils.train.pipelines.chain import ENDLESS, UNKNOWN
+from labutils.train.pipelines.analysis.chain import ENDLESS, UNKNOWN
 
 _LIMIT = "At the machine's limit: do less work per sample, or move it (cache, offline, more cores)."
 

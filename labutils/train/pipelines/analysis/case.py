@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from labutils.train.pipelines.chain import BATCHES
+from labutils.train.pipelines.analysis.chain import BATCHES
 
 GAIN = 1.05  # expected speed-up from which a change is worth a line
 SMALL_CALL = 100e-6  # s of a call below which what it costs to call at all is much of it

@@ -3,8 +3,8 @@
 from dataclasses import replace
 
 from labutils.theory.pipeline import Stage
-from labutils.train.pipelines.case import SMALL_CALL
-from labutils.train.pipelines.work import THE_LOCK, Work
+from labutils.train.pipelines.analysis.case import SMALL_CALL
+from labutils.train.pipelines.analysis.work import THE_LOCK, Work
 
 _CORES_WITHOUT, _MUCH = 1.4, 1.25  # cores in use, and rate over that of the lock, from which nothing can have held it
 _MORE = 0.15  # of the work, from which what threads need in addition counts

@@ -7,7 +7,7 @@ import time
 import tensorflow as tf
 from tensorflow.python.ops import gen_dataset_ops
 
-from labutils.train.pipelines.core_seconds import Meter, Spent
+from labutils.train.pipelines.analysis.core_seconds import Meter, Spent
 
 _GLANCE = 0.05  # s between two looks at whether the reading gets on
 _LEAVING = 10.0  # s that the threads of an iterator may take to end

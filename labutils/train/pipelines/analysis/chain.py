@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 
 import tensorflow as tf
 
-from labutils.train.pipelines import functions
-from labutils.train.pipelines.functions import Function
+from labutils.train.pipelines.analysis import functions
+from labutils.train.pipelines.analysis.functions import Function
 
 AUTOTUNE, UNKNOWN, ENDLESS = -1, -2, -1  # as TensorFlow counts parallel calls and elements
 

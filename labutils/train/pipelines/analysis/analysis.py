@@ -13,14 +13,14 @@ from labutils.bench.units import format_si
 from labutils.theory import checks
 from labutils.theory.pipeline import Bound
 from labutils.train.devices import usable_cores
-from labutils.train.pipelines import findings, report, samples
-from labutils.train.pipelines.case import Case, Remedy
-from labutils.train.pipelines.chain import chain, samples_per_element, upstream
-from labutils.train.pipelines.looking import Looker
-from labutils.train.pipelines.remedies import remedies
-from labutils.train.pipelines.steady import steady_work
-from labutils.train.pipelines.untouched import traces, untouched
-from labutils.train.pipelines.work import Work
+from labutils.train.pipelines.analysis import findings, report, samples
+from labutils.train.pipelines.analysis.case import Case, Remedy
+from labutils.train.pipelines.analysis.chain import chain, samples_per_element, upstream
+from labutils.train.pipelines.analysis.looking import Looker
+from labutils.train.pipelines.analysis.remedies import remedies
+from labutils.train.pipelines.analysis.steady import steady_work
+from labutils.train.pipelines.analysis.untouched import traces, untouched
+from labutils.train.pipelines.analysis.work import Work
 
 AT_THE_LIMIT = 0.9  # of the machine's limit
 _LABELS = 0.15  # share of the time for looks at labels and at two passes

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from labutils.train.pipelines.chain import AUTOTUNE, READS_NESTED
+from labutils.train.pipelines.analysis.chain import AUTOTUNE, READS_NESTED
 
 _FUSED = {"MapAndBatch": ("batch", "map"), "ShuffleAndRepeat": ("repeat", "shuffle")}
 _REMOVED = {"cache", "take", "skip", "repeat"}  # left out: by TensorFlow where they change nothing, and by us

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 
 import tensorflow as tf
 
-from labutils.train.pipelines import copies
-from labutils.train.pipelines.chain import READS_NESTED
+from labutils.train.pipelines.analysis import copies
+from labutils.train.pipelines.analysis.chain import READS_NESTED
 from labutils.train.pipelines.options import nothing_added
 
 _SEQUENTIAL = {
