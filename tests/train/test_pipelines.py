@@ -65,6 +65,19 @@ def test_a_killed_writer_leaves_nothing_that_is_taken_for_done(tmp_path, monkeyp
     assert len(photos.write(tmp_path, count=32).shards) == photos.SHARDS
 
 
+def test_the_photographs_appear_all_at_once(tmp_path, monkeypatch):
+    photos.write.cache_clear()
+    rename, seen = photos.os.rename, []
+
+    def watched(made, home):
+        seen.append((home.exists(), len(list(Path(made).rglob("*.jpg"))), len(list(Path(made).glob("*.tfrecord")))))
+        rename(made, home)
+
+    monkeypatch.setattr(photos.os, "rename", watched)
+    photos.write(tmp_path, count=32)
+    assert seen == [(False, 32, photos.SHARDS)]
+
+
 @pytest.mark.parametrize("count", [31, 6, 0])
 def test_a_count_that_cannot_be_is_refused(tmp_path, count):
     with pytest.raises(ValueError, match="count must be even"):
