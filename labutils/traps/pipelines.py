@@ -122,6 +122,20 @@ first = [int(label) for label in data.take(1000)]
 report(share_of_class_1=sum(first) / len(first))
 """
 
+_AUGMENTATION_REPEATS = """
+tf.random.set_seed(1)
+{maker}
+
+
+def augment(x):
+    return tf.cast(x, tf.float32) + {draw}
+
+
+data = tf.data.Dataset.range(100).map(augment)
+epochs = [[float(x) for x in data] for _ in range(2)]
+report(same=sum(a == b for a, b in zip(*epochs)))
+"""
+
 TRAPS = (
     Trap(
         name="python-in-map",
@@ -154,13 +168,31 @@ TRAPS = (
         remedy=_CACHE_AFTER.format(chain="cache().map(augment)"),
         mended=Gives("The second epoch is augmented anew.", ("same == 0",)),
         why="The cache keeps what reaches it. Let everything that is the same in every epoch come first, then the "
-        "cache, then `shuffle` and whatever is random, then `batch` and `prefetch`. A fixed `tf.random.set_seed` "
-        "repeats the augmentation in every epoch as well: its random operations start anew with each iterator.",
+        "cache, then `shuffle` and whatever is random, then `batch` and `prefetch`.",
         versions=CONFIRMED,
         references=(
             "https://www.tensorflow.org/guide/data_performance",
             "https://github.com/tensorflow/tensorflow/issues/47755",
         ),
+        chapters=("04",),
+        setup=IMPORTS,
+    ),
+    Trap(
+        name="augmentation-repeats",
+        title="A fixed seed makes every epoch's augmentation the same",
+        symptom="For runs that can be repeated you call `tf.random.set_seed`, and from then on every epoch augments "
+        "each picture as the first one did. There is no cache, and nothing warns you.",
+        repro=_AUGMENTATION_REPEATS.format(maker="", draw="tf.random.uniform(())"),
+        outcome=Gives("All 100 elements of the second epoch are those of the first.", ("same == 100",)),
+        remedy=_AUGMENTATION_REPEATS.format(
+            maker="generator = tf.random.Generator.from_seed(1)", draw="generator.uniform(())"
+        ),
+        mended=Gives("A generator made outside goes on where it was: each epoch is new.", ("same == 0",)),
+        why="With a seed, a random operation inside `map` starts from it again with every pass over the dataset. A "
+        "`tf.random.Generator` keeps its state outside of the dataset, so the second epoch goes on where the first "
+        "ended, and the whole run can still be repeated. `repeat()` with `steps_per_epoch` helps, too: it is one pass.",
+        versions=CONFIRMED,
+        references=("https://www.tensorflow.org/guide/random_numbers",),
         chapters=("04",),
         setup=IMPORTS,
     ),

@@ -119,7 +119,7 @@ def _repeated_draws(nodes):
             f"{node.label} draws from a fixed seed (seed=..., or tf.random.set_seed), and every pass over the dataset "
             "starts from it again: each epoch shows the same random changes.",
             "End with repeat() and give steps_per_epoch, or draw from a tf.random.Generator that is made outside.",
-            None,
+            "augmentation-repeats",
         )
 
 
