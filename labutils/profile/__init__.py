@@ -1,0 +1,17 @@
+"""Capturing traces, reading them, naming the bottleneck.
+
+`capture(fn, logdir)` profiles a step function, `StepMarkers(logdir)` does it for Keras' `fit`, `diagnose(logdir)` reads
+a log directory of anybody's. Only the first two load TensorFlow.
+"""
+
+from labutils.profile.capturing import Capture, capture
+
+__all__ = ["Capture", "StepMarkers", "capture"]
+
+
+def __getattr__(name):
+    if name == "StepMarkers":  # a class of Keras', which takes seconds to load
+        from labutils.profile.markers import StepMarkers
+
+        return StepMarkers
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -123,8 +123,7 @@ report(share_of_class_1=sum(first) / len(first))
 """
 
 _AUGMENTATION_REPEATS = """
-tf.random.set_seed(1)
-{maker}
+{seed}
 
 
 def augment(x):
@@ -182,10 +181,10 @@ TRAPS = (
         title="A fixed seed makes every epoch's augmentation the same",
         symptom="For runs that can be repeated you call `tf.random.set_seed`, and from then on every epoch augments "
         "each picture as the first one did. There is no cache, and nothing warns you.",
-        repro=_AUGMENTATION_REPEATS.format(maker="", draw="tf.random.uniform(())"),
+        repro=_AUGMENTATION_REPEATS.format(seed="tf.random.set_seed(1)", draw="tf.random.uniform(())"),
         outcome=Gives("All 100 elements of the second epoch are those of the first.", ("same == 100",)),
         remedy=_AUGMENTATION_REPEATS.format(
-            maker="generator = tf.random.Generator.from_seed(1)", draw="generator.uniform(())"
+            seed="generator = tf.random.Generator.from_seed(1)", draw="generator.uniform(())"
         ),
         mended=Gives("A generator made outside goes on where it was: each epoch is new.", ("same == 0",)),
         why="With a seed, a random operation inside `map` starts from it again with every pass over the dataset. A "
