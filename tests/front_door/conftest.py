@@ -35,6 +35,11 @@ def make_wheel(folder, name, version, code=""):
             wheel.writestr(file, text)
 
 
+def _as_from_a_terminal():
+    """Ctrl-C is heard, also where the tests themselves were started in the background, which ignores it."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 class Course:
     """A clone of the course in a temporary folder."""
 
@@ -76,6 +81,7 @@ class Course:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
+            preexec_fn=_as_from_a_terminal if hasattr(os, "fork") else None,
         )
 
     def run(self, *arguments, **more):
