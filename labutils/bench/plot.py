@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from labutils.bench.journal import Journal, Trial
 
 # Okabe and Ito's colours: told apart by every kind of colour vision, and in grey.
-BLUE, GREEN, GREY = "#0072B2", "#009E73", "#999999"
+BLUE, GREEN, GREY, RED = "#0072B2", "#009E73", "#999999", "#D55E00"
 FONT = 13  # points; read from the back of a room
 _BEYOND = 1.45  # in baselines: a slower variant's bar stops here, and its label tells the rest
 
@@ -25,7 +25,7 @@ def waterfall(journal: Journal) -> Figure:
 
     Lengths are the ratios' share of the baseline's step time, because the ratios were measured side by side
     and the step times of different trials were not. A change rolled back is drawn hollow, from the step time it
-    was tried at to the one it would have given.
+    was tried at to the one it would have given; in red where it was refused whatever its speed.
     """
     start = journal.baseline_measurement().median
     if not start > 0:
@@ -48,7 +48,9 @@ def waterfall(journal: Journal) -> Figure:
     _seconds_axis(axes, start, journal.timed)
     axes.spines[["top", "right", "left"]].set_visible(False)
     axes.tick_params(axis="y", length=0)
-    axes.set_title("Where the time went: one change at a time", fontsize=FONT + 2, loc="left")
+    axes.set_title(
+        "One change at a time: filled is time saved, hatched was tried and not kept", fontsize=FONT + 2, loc="left"
+    )
     figure.draw_without_rendering()  # the layout takes two passes to make room for labels beside the axes
     plt.close(figure)  # a notebook shows the returned figure; left open it would show twice
     return figure
@@ -74,9 +76,11 @@ def _change(axes, row: int, trial: Trial, start: float, level: float) -> float:
         axes.plot([after, after], [row - 0.31, row + 0.31], color="black", linewidth=1)
         return after
     end = min(after, start * _BEYOND)
-    axes.barh(row, end - level, left=level, color="white", edgecolor=GREY, hatch="///", height=0.62, linewidth=1.5)
+    edge, ink, why = (RED, RED, f"but {trial.rejected}") if trial.rejected else (GREY, "#555555", "rolled back")
+    axes.barh(row, end - level, left=level, color="white", edgecolor=edge, hatch="///", height=0.62, linewidth=1.5)
+    why = textwrap.shorten(why, 48, placeholder="...") if trial.rejected else why
     beyond = ", off this scale" if after > end else ""
-    _label(axes, row, max(level, end), f"{label} rolled back{beyond}", "#555555")
+    _label(axes, row, max(level, end), f"{label}{',' if trial.rejected else ''} {why}{beyond}", ink)
     return level
 
 

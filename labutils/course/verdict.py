@@ -80,4 +80,6 @@ def called(function, *arguments, **named):
 
 
 def _first_line(error):
-    return (str(error).strip() or "no message").splitlines()[0]
+    """What went wrong, in a line. AutoGraph puts a traceback before it, which begins with "in user code:"."""
+    lines = (str(error).strip() or "no message").splitlines()
+    return lines[-1].strip() if lines[0] == "in user code:" else lines[0]

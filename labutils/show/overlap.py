@@ -30,6 +30,7 @@ class _Lane(NamedTuple):
     name: str
     spans: list
     step_time: float
+    rows: tuple = PHASES
 
 
 def draw_overlap(input_time, compute_time, steps=4, axis=None, width=10.0):
@@ -61,7 +62,7 @@ def draw_measured_overlap(input_time, compute_time, without, with_prefetch, widt
     change = "shortens" if shares[1] >= 0 else "lengthens"
     title = f"Prefetch {change} the step by {abs(shares[1]):.0%} here (predicted: {shares[0]:.0%} shorter)"
     lanes = [lane for pair in zip(predicted, measured, strict=True) for lane in pair]
-    return _draw(lanes, title, "time (ms); measured input: only what the step waited for", None, width)
+    return _draw(lanes, title, "time (ms); waiting: for the input", None, width)
 
 
 def _times(input_time, compute_time, steps):
@@ -108,7 +109,7 @@ def _measured(spans, name):
     step_time = median(after - before for before, after in pairwise(starts))
     if step_time <= 0:
         raise ValueError(f"the steps measured {name} all start at once: give the start of each.")
-    return _Lane(f"{name}: measured", spans, step_time)
+    return _Lane(f"{name}: measured", spans, step_time, ("waiting", "compute"))
 
 
 def _moved(lane, start):
@@ -171,6 +172,6 @@ def _label_lane(axes, top, lane, shown):
     axes.add_collection(PolyCollection(boxes, color=style.FAINT, zorder=0))
     where = axes.get_yaxis_transform()
     axes.text(0, top + 0.1, lane.name, weight="bold", va="center", transform=where)
-    names = "\n".join(PHASES)  # few texts: each takes longer to draw than all bars together
+    names = "\n".join(lane.rows)  # few texts: each takes longer to draw than all bars together
     axes.text(-0.01, top + 1.5, names, ha="right", va="center", size=12, linespacing=2.3, transform=where)
     axes.text(end, top + 1.5, f" {format_si(lane.step_time, 's')}\n a step", size=14, weight="bold", va="center")

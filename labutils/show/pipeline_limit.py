@@ -52,12 +52,12 @@ def draw_efficiency(variants, limit, reason="", dropped=(), title="", width=11.0
         _write_limit(axes, limit, reason, end)
         axes.yaxis.set_visible(False)
         axes.xaxis.set_major_formatter(lambda rate, _: f"{rate:,.10g}")
-        axes.set_xlabel("samples/s")
+        axes.set_xlabel("samples/s; the thin line is the 99% interval")
         figure.text(
             0.02, 1 - 0.12 / height, title or _headline(rates, limit, dropped), size=15, weight="bold", va="top"
         )
         if dropped:
-            handles = [Patch(color=MEASURED, label="kept"), Patch(color=_DROPPED, label="rolled back")]
+            handles = [Patch(color=MEASURED, label="kept"), Patch(color=_DROPPED, label="not kept")]
             place = (0.25 / width, 1 - 0.42 / height)
             figure.legend(handles=handles, loc="upper left", bbox_to_anchor=place, ncols=2, handlelength=1)
     return figure
@@ -153,7 +153,7 @@ def _limit_sentence(busy, cores, most):
     if not busy:
         return "No stage takes a core: this pipeline only waits"
     several = f"{cores} cores" if cores > 1 else "1 core"
-    return f"{format_si(busy, 's')} of one core a sample, {several}: {format_si(most, 'samples/s')} at most"
+    return f"{format_si(busy, 's')} of one core a sample, {several}: about {format_si(most, 'samples/s')}"
 
 
 class _Label(NamedTuple):

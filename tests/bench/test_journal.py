@@ -46,6 +46,7 @@ def test_what_is_faster_but_wrong_is_rolled_back_with_its_reason(start):
     assert found.verdict == "faster" and journal.best is journal.baseline and journal.speedup == 1.0
     assert journal.trials[0].outcome == "rolled back: every epoch is the same"
     assert "every epoch is the same" in repr(journal)
+    assert any("but every epoch is the same" in text.get_text() for text in journal.plot().axes[0].texts)
     assert journal.trial("half", work(0.5)).ratio == pytest.approx(2, rel=0.03)
 
 

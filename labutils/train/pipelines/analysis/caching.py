@@ -14,11 +14,26 @@ _MEMORY_SHARE = 3  # of the memory that is free, a cache gets at most one part i
 
 def cache(case):
     """The remedy to keep what is the same in every epoch, in a list; and sentences where that cannot be judged."""
-    prefix = _same_each_epoch(case.nodes)
+    prefix, python = _same_each_epoch(case.nodes)
+    unseen = [_not_seen(case, python)] if python and case.work.share([python.label]) > _KEPT_SHARE else []
     costly = [node for node in prefix if node.kind in _KEPT and case.work.share([node.label]) > _KEPT_SHARE]
     if not costly:
-        return [], []
-    last = costly[-1]
+        return [], unseen
+    found, notes = _behind(case, costly[-1])
+    return found, notes + unseen
+
+
+def _not_seen(case, python):
+    """What Python does cannot be seen, and a cache behind what it draws would keep the first epoch's."""
+    share = case.work.share([python.label])
+    return (
+        f"{python.label} calls Python, and whether that draws at random cannot be seen. Compare two epochs: only if "
+        f"they are alike may a cache() stand behind it, which would spare {share:.0%} of the work."
+    )
+
+
+def _behind(case, last):
+    """The same for a cache behind the stage `last`."""
     kept = {each.label for each in (*upstream(last), last)}
     reading = _CACHE_READ * case.costs.elements.get(last.label, 1.0) + _ASKING
     rate = case.rate(case.work.without(kept, reading))
@@ -38,7 +53,6 @@ def cache(case):
         ]
     existing = next((node for node in upstream(last) if node.kind == "cache"), None)
     shuffled = any(node.kind == "shuffle" for node in upstream(last))
-    python = any(node.python for node in (*upstream(last), last))
     return [
         Remedy(
             "cache",
@@ -47,8 +61,7 @@ def cache(case):
             f"{_made(last)}.cache(){'.shuffle(buffer)' if shuffled else ''}",
             rate,
             f"It seems the same in every epoch. From the second epoch on {case.work.share(kept):.0%} of the work is "
-            f"spared, for {format_si(needed, 'bytes')} of memory"
-            f"{', provided that its Python code draws nothing at random' if python else ''}.",
+            f"spared, for {format_si(needed, 'bytes')} of memory.",
         )
     ], []
 
@@ -59,7 +72,7 @@ def _made(node):
 
 
 def _same_each_epoch(nodes):
-    """The stages up to the first that differs from epoch to epoch, or that goes on for ever."""
+    """The stages before the first that differs in every epoch, or is endless; and the one whose Python may differ."""
     prefix, shuffled = [], False
     main = [*_main_path(nodes[-1])]
     for node in main:
@@ -68,8 +81,10 @@ def _same_each_epoch(nodes):
             break
         if node.kind in BATCHES and shuffled:
             break  # its batches are put together anew in every epoch
+        if node.python:
+            return prefix, node
         prefix.append(node)
-    return prefix
+    return prefix, None
 
 
 def _main_path(node):

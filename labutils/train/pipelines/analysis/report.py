@@ -8,6 +8,7 @@ from labutils.bench.units import format_si
 from labutils.train.lint.finding import listed
 from labutils.train.pipelines.analysis.chain import ENDLESS, UNKNOWN
 
+_NO_FAULT = {"prefetch-injected"}  # worth knowing, and nothing to mend
 _LIMIT = "At the machine's limit: do less work per sample, or move it (cache, offline, more cores)."
 
 
@@ -92,8 +93,9 @@ def _lists(analysis):
     remedies = [
         (f"{each.change} Expect {rate(analysis, each.rate)}.", each.code, each.why) for each in analysis.remedies
     ]
-    findings = [(f"{each.name}: {each.sentence}", "", each.remedy) for each in analysis.findings]
-    notes = [(each, "", "") for each in analysis.notes]
+    found = [(each, (f"{each.name}: {each.sentence}", "", each.remedy)) for each in analysis.findings]
+    findings = [entry for each, entry in found if each.name not in _NO_FAULT]
+    notes = [entry for each, entry in found if each.name in _NO_FAULT] + [(each, "", "") for each in analysis.notes]
     lists = (("What to try", remedies), ("What was recognised", findings), ("To know", notes))
     return [(title, entries) for title, entries in lists if entries]
 
