@@ -127,7 +127,7 @@ def test_a_fit_that_ends_early_keeps_what_there_is(tmp_path, fit):
 
 
 def test_the_marker_of_fit_holds_the_fetching_of_data(tmp_path):
-    """A batch that takes long to come makes the marked step long: two of the four at least have not been fetched before."""
+    """A batch that takes long to come makes the step long: at least two of the four were not fetched beforehand."""
     model = tf.keras.Sequential([tf.keras.Input((4,)), tf.keras.layers.Dense(1)])
     model.compile("sgd", "mse")
 
