@@ -92,7 +92,7 @@ def test_a_folder_that_cannot_be_written_is_told(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "error", "words"),
     [
-        ({"fn": step()}, TypeError, "Pass the function itself"),
+        ({"fn": 3.0}, TypeError, "Pass the function itself"),
         ({"steps": 0}, ValueError, "steps is 1 or more; it was 0"),
         ({"steps": 2.5}, TypeError, "steps is a whole number"),
         ({"warm_up": -1}, ValueError, "warm_up is 0 or more"),
