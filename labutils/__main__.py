@@ -1,4 +1,4 @@
-"""The course's front door: `python3 -m labutils start`, `test`, `doctor`, `bench`, `refresh`.
+"""The course's front door: `python3 -m labutils start`, `test`, `doctor`, `diagnose`, `bench`, `refresh`.
 
 Needs nothing but Python's standard library. It makes sure that `.venv` is complete and hands over to the Python in it.
 Written so that a Python too old for the course can still read it and say so.
@@ -59,6 +59,14 @@ def doctor(options):
     return doctor.main(flags)
 
 
+def diagnose(options):
+    root = environment.root_folder()
+    logdir = os.path.abspath(os.path.expanduser(options.logdir))  # from where it was said, not from the course's folder
+    environment.prepare(root)
+    flags = (["--json"] if options.json else []) + (["--run", options.run_name] if options.run_name else [])
+    return hand_over(root, ["-m", "labutils.profile.command", logdir, *flags])
+
+
 def bench(options):
     root = environment.root_folder()
     environment.prepare(root)
@@ -94,6 +102,10 @@ def parser():
     each.epilog = "What stands after -- goes to pytest as it is."
     each = command(doctor, "say what this machine is and can show, and what is missing")
     each.add_argument("--json", action="store_true", help="the same for programs")
+    each = command(diagnose, "name the bottleneck of a training job from its profile")
+    each.add_argument("logdir", metavar="LOGDIR", help="a TensorBoard log directory, a run in it, or a capture")
+    each.add_argument("--json", action="store_true", help="the same for programs")
+    each.add_argument("--run", dest="run_name", metavar="NAME", help="this run (default: the newest)")
     each = command(bench, "measure the figures that the course promises, as one table")
     each.add_argument("patterns", nargs="*", metavar="PATTERN", help="part of a benchmark's name")
     each = command(refresh, "for authors: run chapters and store their outputs")

@@ -5,8 +5,10 @@ a log directory of anybody's. Only the first two load TensorFlow.
 """
 
 from labutils.profile.capturing import Capture, capture
+from labutils.profile.diagnosis import Diagnosis, diagnose
+from labutils.profile.runs import BadCapture
 
-__all__ = ["Capture", "StepMarkers", "capture"]
+__all__ = ["BadCapture", "Capture", "Diagnosis", "StepMarkers", "capture", "diagnose"]
 
 
 def __getattr__(name):

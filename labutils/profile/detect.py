@@ -1,0 +1,32 @@
+"""Which symptoms a job has: those that explain most of its step first."""
+
+from labutils.profile import device_looks, host_looks
+from labutils.profile.evidence import FEW_STEPS, Found
+
+
+def find(job):
+    """The symptoms of one host's job, those that explain most first."""
+    looks = (_LOOKS if job.step_time > 0 else ()) + _OF_THE_CAPTURE
+    found = [each for look in looks for each in [look(job)] if each]
+    return sorted(found, key=lambda each: -each.share)
+
+
+def _no_markers(job):
+    if job.steps.source == "markers" and len(job.host.steps):
+        return None
+    if job.steps.source == "calls":
+        how = f"the {len(job.steps)} steps are taken from the calls of {job.host.called}"
+    else:
+        how = "the time from the first operator to the last one is taken as one step"
+    return Found("no-step-markers", 0.0, f"No step is marked: {how}.")
+
+
+def _too_short(job):
+    if len(job.steps) >= FEW_STEPS:
+        return None
+    number = f"{len(job.steps)} step" + ("" if len(job.steps) == 1 else "s")
+    return Found("too-short", 0.0, f"The capture holds {number} to judge by: what it shows may be an accident.")
+
+
+_LOOKS = (*host_looks.LOOKS, *device_looks.LOOKS)
+_OF_THE_CAPTURE = (_no_markers, _too_short)
