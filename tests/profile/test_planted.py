@@ -27,6 +27,7 @@ EXPECTED = {
     "small_batch": ("host-bound", {"small-batch"}),
     "callback": ("host-bound", {"host-work"}),
     "retracing": ("host-bound", {"retracing"}),
+    "slow_link": ("communication-bound", {"communication-bound"}),
     "straggler": ("compute-bound", {"straggling-replica"}),
 }
 

@@ -4,11 +4,18 @@ Every job is a few lines around one step. What is planted is large, a few times 
 there on a slow machine and on a busy one, too.
 """
 
+import json
+import os
+import socket
+import subprocess
 import sys
 import time
 from pathlib import Path
 
 STEPS = 12
+LINK = {"bandwidth": 20e6, "latency": 0.001}  # bytes/s and s: the gradients of slow_link take a tenth of a second
+WORKERS = 2
+PATIENCE = 120  # s for both workers
 
 
 def _start(replicas=1):
@@ -36,6 +43,10 @@ def _mirrored_step(tf, replicas, batch, width=256, extra=None):
     from labutils.train import devices
 
     strategy = devices.mirrored(replicas)
+    return strategy, _strategy_step(tf, strategy, batch, width, extra)
+
+
+def _strategy_step(tf, strategy, batch, width, extra=None):
     with strategy.scope():
         model, optimizer = _model(tf, width), tf.keras.optimizers.SGD(0.01)
         optimizer.build(model.trainable_variables)
@@ -52,7 +63,7 @@ def _mirrored_step(tf, replicas, batch, width=256, extra=None):
     def step(x, y):
         return strategy.reduce("SUM", strategy.run(train, args=(x, y)), axis=None)
 
-    return strategy, step
+    return step
 
 
 def _loop(tf, strategy, step, dataset):
@@ -162,10 +173,58 @@ def straggler(folder):
     _capture(_loop(tf, strategy, step, _images(tf, 256).take(8).cache().repeat().prefetch(2)), folder)
 
 
-def _capture(step, folder):
+def slow_link(folder):
+    """Two processes that exchange their gradients over a slow link; each captures itself, into one run."""
+    from labutils import processes
+    from labutils.cluster.relay import HOST, Relay
+
+    ports = [_free_port(HOST) for _ in range(WORKERS)]
+    relays = [Relay(port, **LINK) for port in ports]  # what leads to a worker
+    children = []
+    try:
+        for index in range(WORKERS):
+            seen = [ports[peer] if peer == index else relays[peer].port for peer in range(WORKERS)]
+            cluster = {"worker": [f"{HOST}:{port}" for port in seen]}
+            config = json.dumps({"cluster": cluster, "task": {"type": "worker", "index": index}})
+            command = [sys.executable, __file__, "_worker", str(folder)]
+            children.append(processes.launch(command, env=os.environ | {"TF_CONFIG": config}))
+        deadline = time.monotonic() + PATIENCE
+        codes = [processes.wait(child, deadline - time.monotonic()) for child in children]
+        if any(codes):
+            raise RuntimeError(f"the workers ended with {codes}")
+        if None in codes:
+            raise subprocess.TimeoutExpired("two workers", PATIENCE)
+    finally:
+        for child in children:
+            processes.stop(child, grace=0)
+        for relay in relays:
+            relay.close()
+
+
+def _free_port(host):
+    with socket.socket() as probe:
+        probe.bind((host, 0))
+        return probe.getsockname()[1]
+
+
+def _worker(folder):
+    import tensorflow as tf
+
+    options = tf.distribute.experimental.CommunicationOptions(
+        implementation=tf.distribute.experimental.CommunicationImplementation.RING
+    )
+    strategy = tf.distribute.MultiWorkerMirroredStrategy(communication_options=options)
+    index = json.loads(os.environ["TF_CONFIG"])["task"]["index"]
+    step = _strategy_step(tf, strategy, 64, width=512)
+    x, y = tf.ones((32, 64)), tf.zeros(32, tf.int32)
+    _capture(lambda: step(x, y).numpy(), folder, run="both", host=f"worker{index}")
+    os._exit(0)  # a worker that ends in order waits for its peer, sometimes for long
+
+
+def _capture(step, folder, **names):
     from labutils import profile
 
-    profile.capture(step, folder, steps=STEPS)
+    profile.capture(step, folder, steps=STEPS, **names)
 
 
 def _fit(model, batches, folder, *callbacks):
