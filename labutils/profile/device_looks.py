@@ -15,21 +15,14 @@ _NARROW = re.compile(r"half|fp16|bf16|f16|h884|16816|1688|BBS_BH|HHS_BH|int8|s8"
 def _communication(job):
     if job.share("communication") < NOTICED:
         return None
-    kinds = Counter()
-    for device in job.host.active:
-        kinds.update(_communicating(device))
-    which = ", ".join(kind[:40] for kind, _ in kinds.most_common(2))
+    kinds = [kind for device in job.host.active for kind in device.collectives]
+    which = ", ".join(kind[:40] for kind in dict.fromkeys(kinds[:2]))
     return Found(
         "communication-bound",
         job.share("communication"),
         f"For {s(job.segments['communication'])} of the step ({job.share('communication'):.0%}) a collective ({which}) "
         "is under way and nothing computes.",
     )
-
-
-def _communicating(device):
-    inside = intervals.contains(device.communication, device.operators.starts)
-    return Counter(device.operators.types[inside].tolist())
 
 
 def _straggling_replica(job):

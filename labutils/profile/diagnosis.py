@@ -1,7 +1,7 @@
 """`diagnose`: a log directory of anybody's, the bottleneck with its evidence, and what to try, in order."""
 
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -232,7 +232,9 @@ def _found(jobs):
     for job in jobs:
         for each in detect.find(job):
             if each.name not in best or each.share > best[each.name].share:
-                best[each.name] = each
+                best[each.name] = (
+                    each if len(jobs) == 1 else replace(each, evidence=f"{job.host.name}: {each.evidence}")
+                )
     straggler = straggling_host(jobs)
     if straggler:
         best[straggler.name] = straggler

@@ -1,6 +1,7 @@
 """A capture as a job: which events are operators of a device, which wait for input, which bring or build programs."""
 
 import re
+from collections import Counter
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -59,13 +60,14 @@ class Operators:
 
 @dataclass
 class Device:
-    """A device of the job: the moments it computed, communicated and copied."""
+    """A device of the job: the moments it computed, communicated and copied; `collectives`, most time first."""
 
     name: str
     operators: Operators
     compute: np.ndarray
     communication: np.ndarray
     copies: np.ndarray
+    collectives: tuple = ()
 
     @property
     def ran(self):
@@ -278,7 +280,15 @@ def _made(name, parts, summed=False):
     found = {
         kind: every.busy(of == kind) if len(every) else intervals.NONE for kind in ("compute", "communication", "copy")
     }
-    return Device(name, every, found["compute"], found["communication"], found["copy"])
+    return Device(name, every, found["compute"], found["communication"], found["copy"], _collectives(every, of))
+
+
+def _collectives(every, of):
+    """The types of communication, those first that took most time in all."""
+    times, ours = Counter(), of == "communication"
+    for kind, length in zip(every.types[ours], (every.ends - every.starts)[ours], strict=True):
+        times[kind] += int(length)
+    return tuple(kind for kind, _ in times.most_common())
 
 
 def _kind(label, replicated):

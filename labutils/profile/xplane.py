@@ -14,7 +14,7 @@ import numpy as np
 from labutils.profile.runs import BadCapture
 from labutils.profile.space import PS, Line, Plane, Space
 
-MOST_BYTES = 64 << 20  # of events; about two million of them, and four seconds
+MOST_BYTES = 32 << 20  # of events: one to two million of them, a few seconds
 CHUNK = 4 << 20  # bytes of a long line that are held as messages at once
 SMALL_LINE = 64 << 10  # bytes of a line that is always read whole
 LONGEST = 86_400 * PS  # no capture takes a day

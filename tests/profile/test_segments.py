@@ -139,6 +139,7 @@ def test_a_gpu_is_judged_by_its_streams(made, tmp_path):
     job.lines["/device:GPU:1", "Stream #1(Compute)"] = []
     seen = found(job, tmp_path)
     assert seen.verdict == "communication-bound" and seen.segments["communication"] == pytest.approx(4e-3)
+    assert "a collective (ncclDevKernel_AllReduce" in seen.evidence[0]
     assert {"host-to-device-copies", "idle-devices"} <= set(seen.found)
     assert any("GPU:1" in sentence for sentence in seen.evidence)
 
