@@ -8,6 +8,8 @@ def find(job):
     """The symptoms of one host's job, those that explain most first."""
     looks = (_LOOKS if job.step_time > 0 else ()) + _OF_THE_CAPTURE
     found = [each for look in looks for each in [look(job)] if each]
+    if any(each.name in _SAY_MORE for each in found):
+        found = [each for each in found if each.name != "small-batch"]
     return sorted(found, key=lambda each: -each.share)
 
 
@@ -28,5 +30,6 @@ def _too_short(job):
     return Found("too-short", 0.0, f"The capture holds {number} to judge by: what it shows may be an accident.")
 
 
+_SAY_MORE = {"retracing", "recompilation", "tiny-operators", "host-work"}  # of the same gaps than "small-batch" does
 _LOOKS = (*host_looks.LOOKS, *device_looks.LOOKS)
 _OF_THE_CAPTURE = (_no_markers, _too_short)

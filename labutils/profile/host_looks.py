@@ -29,7 +29,7 @@ def _python_in_input(job):
     return Found(
         "python-in-input",
         job.share("input"),
-        f"Meanwhile tf.data runs Python code (PyFunc) for {s(python)} of every step, one thread at a time.",
+        f"While the device waits, tf.data runs Python code (PyFunc): {s(python)} of every step, one thread at a time.",
     )
 
 

@@ -21,10 +21,10 @@ _BAR = 40
 
 
 def headline(diagnosis):
-    """The verdict in a line: "INPUT-BOUND (confidence high): the step waits for its data"."""
+    """The verdict in a line: "INPUT-BOUND (confidence high): The step waits for its data"."""
     title = BY_NAME[diagnosis.cause].title if diagnosis.cause else ""
     said = f"{diagnosis.verdict.upper()} (confidence {diagnosis.confidence})"
-    return f"{said}: {title[0].lower()}{title[1:]}" if title else said
+    return f"{said}: {title}" if title else said
 
 
 def text(diagnosis):
