@@ -69,6 +69,13 @@ _KNOWN = (
         "Keras 3 has optimizer.scale_loss(loss) instead; apply_gradients unscales the gradients itself.",
     ),
     (
+        "AlreadyExistsError",
+        r"Another profiler is running",
+        "second-profiler",
+        "A profiler is running in this process already, most likely left on by an interrupted cell. Call "
+        "tf.profiler.experimental.stop() once, and profile again.",
+    ),
+    (
         "AttributeError",
         r"has no attribute 'reset_states'",
         "reset-states-gone",
