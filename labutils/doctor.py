@@ -156,6 +156,29 @@ def check_tensorflow(root):
     yield finding("TensorFlow starts", f"no: {why}", WRONG, MEND)
 
 
+def check_profile_tab(root):
+    """Whether TensorBoard will find the plugin that makes its Profile tab: installed, announced, fit to be loaded."""
+    from importlib import metadata
+
+    if not runs_inside(root) or "xprof" not in environment.requirements(root):
+        return
+    offered = [each for each in metadata.entry_points(group="tensorboard_plugins") if each.name == "profile"]
+    if not offered:
+        text = "TensorBoard has no profile plugin: the package xprof is missing, or came without its announcement."
+        yield finding("Profile tab", text, WRONG, MEND)
+        return
+    module = offered[0].value.partition(":")[0]
+    settings = environment.child_environment(TF_CPP_MIN_LOG_LEVEL="3")
+    code, output = processes.ask([sys.executable, "-c", f"import {module}"], 60, env=settings)
+    last = ([line for line in output.splitlines() if line.strip()] or ["no answer in 60 s"])[-1]
+    text = (
+        f"{module} cannot be loaded: {last}"
+        if code != 0
+        else "TensorBoard finds its plugin; it appears with the first run"
+    )
+    yield finding("Profile tab", text, WRONG if code != 0 else OK, MEND if code != 0 else "")
+
+
 def check_disk(root):
     free, made = installing.free_gigabytes(root), environment.judge(root).state == environment.READY
     enough = free > (0.5 if made else NEEDED_GB)
@@ -203,6 +226,7 @@ CHECKS = [
     check_environment,
     check_requirements,
     check_tensorflow,
+    check_profile_tab,
     check_disk,
     check_browser,
     check_port,

@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from labutils import doctor, environment, platforms
-from labutils.doctor import NOTE, WRONG, finding
+from labutils.doctor import NOTE, OK, WRONG, finding
 
 
 def test_without_an_environment_it_says_so_and_how_to_make_it(course):
@@ -55,6 +55,24 @@ def test_a_gpu_that_tensorflow_does_not_see_is_told(course, monkeypatch):
     monkeypatch.setattr(doctor.processes, "ask", lambda *_, **__: (0, '["2.21.0", []]\n'))
     found = list(doctor.check_tensorflow(course.root))
     assert found[1].state == NOTE and "tensorflow[and-cuda]==2.21.0" in found[1].remedy
+
+
+def test_a_profile_tab_that_will_be_there(course, monkeypatch):
+    course.require("xprof==2.24.2")
+    monkeypatch.setattr(doctor, "runs_inside", lambda root: True)
+    (found,) = doctor.check_profile_tab(course.root)
+    assert found.state == OK and "first run" in found.text
+
+
+def test_a_profile_plugin_that_is_missing_or_does_not_load_is_told(course, monkeypatch):
+    course.require("xprof==2.24.2")
+    monkeypatch.setattr(doctor, "runs_inside", lambda root: True)
+    monkeypatch.setattr(doctor.processes, "ask", lambda *_, **__: (1, "Traceback\nImportError: no such library\n"))
+    (found,) = doctor.check_profile_tab(course.root)
+    assert found.state == WRONG and found.text.endswith("cannot be loaded: ImportError: no such library")
+    monkeypatch.setattr("importlib.metadata.entry_points", lambda **_: [])
+    (found,) = doctor.check_profile_tab(course.root)
+    assert found.state == WRONG and "the package xprof is missing" in found.text
 
 
 @pytest.mark.parametrize("flags", [[], ["avx512_bf16", "amx_bf16"]])
