@@ -6,9 +6,10 @@ a log directory of anybody's. Only the first two load TensorFlow.
 
 from labutils.profile.capturing import Capture, capture
 from labutils.profile.diagnosis import Diagnosis, diagnose
+from labutils.profile.lanes import lanes
 from labutils.profile.runs import BadCapture
 
-__all__ = ["BadCapture", "Capture", "Diagnosis", "StepMarkers", "capture", "diagnose"]
+__all__ = ["BadCapture", "Capture", "Diagnosis", "StepMarkers", "capture", "diagnose", "lanes"]
 
 
 def __getattr__(name):

@@ -2,11 +2,10 @@
 
 import time
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 
 import numpy as np
 
-from labutils.profile import detect, official, pages, runs, trace_json, xplane
+from labutils.profile import detect, official, pages, reading, runs
 from labutils.profile.device_looks import straggling_host
 from labutils.profile.evidence import FEW_STEPS, Job, s
 from labutils.profile.job import host_of
@@ -93,7 +92,7 @@ def diagnose(logdir, run=None, *, with_official=True):
     began = time.perf_counter()
     chosen, names = runs.choose(logdir, run)
     notes = [f"Run {chosen.name}, the newest of {len(names)}."] if len(names) > 1 and run is None else []
-    spaces, more = _read(chosen)
+    spaces, more = reading.read(chosen)
     if spaces is None:
         verdict, said = _judge_pages(chosen)
         return Diagnosis(
@@ -117,33 +116,6 @@ def diagnose(logdir, run=None, *, with_official=True):
         official=said["statement"] if said else "",
         seconds=time.perf_counter() - began,
     )
-
-
-def _read(run):
-    """({host: Space}, notes) of a run; (None, notes) where only tool pages are there to be read."""
-    files, copies = runs.distinct(run.of("xplane"))
-    notes = [f"{copy.capitalize()}, and is left out." for copy in copies]
-    if files:
-        return _spaces(files, xplane.read, notes)
-    traces, copies = runs.distinct(run.of("trace"))
-    if traces:
-        return _spaces(
-            traces, trace_json.read, [*notes, "There is only a trace, without the capture that it was made from."]
-        )
-    return None, notes
-
-
-def _spaces(files, read, notes):
-    """Each file's Space. One that cannot be read is left out and told; BadCapture where none can."""
-    spaces, failed = {}, []
-    for file in files:
-        try:
-            spaces[file.host] = read(Path(file.path))
-        except runs.BadCapture as error:
-            failed.append(error)
-    if not spaces:
-        raise failed[0]
-    return spaces, [*notes, *(f"Left out: {error}" for error in failed)]
 
 
 def _official(run):

@@ -1,0 +1,71 @@
+"""One usual step of a capture as bars: a lane for each replica, device or host, and what it did when."""
+
+import numpy as np
+
+from labutils.profile import intervals, reading, runs
+from labutils.profile.job import host_of
+from labutils.profile.segments import steps_of
+
+_SEEN = 1 / 300  # of the step: a gap that is shorter than this would not be seen in a picture
+
+
+def lanes(logdir, run=None):
+    """[(lane, phase, start, end)] of the step whose length is the usual one, in seconds from its begin.
+
+    Phases are "input" (while the step waits for it), "compute" and "all-reduce"; lanes are replicas, devices or hosts.
+    For `labutils.show.timeline.draw_timeline`. BadCapture as `diagnose`, and where no operator ran in any step.
+    """
+    chosen, _ = runs.choose(logdir, run)
+    spaces, _ = reading.read(chosen)
+    found = []
+    for name, space in (spaces or {}).items():
+        host = host_of(space, name)
+        prefix = f"{name} " if len(spaces) > 1 else ""
+        found += _of_host(host, steps_of(host, space.span), prefix)
+    if not found:
+        raise runs.BadCapture(f"Run {chosen.name} shows no step with an operator in it: there is nothing to draw.")
+    return found
+
+
+def _of_host(host, steps, prefix):
+    if not len(steps):
+        return []
+    lengths = steps.windows[:, 1] - steps.windows[:, 0]
+    window = steps.windows[np.argmin(np.abs(lengths - np.median(lengths)))]
+    busy = {}
+    for device in host.active:
+        for lane, compute, communication in _parts(device, host.on_cpu):
+            busy[prefix + lane] = {"compute": compute, "all-reduce": intervals.without(communication, compute)}
+    waits = intervals.without(host.waiting, intervals.merge(*(each["compute"] for each in busy.values())))
+    bars = []
+    for lane, phases in busy.items():
+        for phase, moments in {"input": waits, **phases}.items():
+            bars += [(lane, phase, start, end) for start, end in _bars(moments, window)]
+    return bars
+
+
+def _parts(device, on_cpu):
+    """(lane, compute, communication): a lane for each replica of one process, or for the device."""
+    operators = device.operators
+    replicas = np.unique(operators.replicas).tolist()
+    if not on_cpu or len(replicas) < 2:
+        return [(device.name, device.compute, device.communication)]
+    parts = []
+    for replica in replicas:
+        own = operators.busy(operators.replicas == replica)
+        parts.append((f"replica {replica}", intervals.without(own, device.communication), device.communication))
+    return parts
+
+
+def _bars(moments, window):
+    """The moments within the window, in seconds from its begin; what lies closer than can be seen is one bar."""
+    start, end = window
+    inside = intervals.both(moments, np.array([[start, end]], np.int64))
+    if not len(inside):
+        return []
+    least = max(1, int((end - start) * _SEEN))
+    widened = intervals.union(inside[:, 0], np.minimum(inside[:, 1] + least, end))
+    ends = np.minimum(np.maximum(widened[:, 1] - least, widened[:, 0]), end)
+    # What reaches to the window's end was cut there, and not widened beyond it.
+    ends = np.where(widened[:, 1] == end, inside[-1, 1], ends)
+    return [((left - start) / 1e12, (right - start) / 1e12) for left, right in zip(widened[:, 0], ends, strict=True)]
