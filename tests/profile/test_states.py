@@ -221,3 +221,17 @@ def test_in_a_notebook_the_bar_is_the_shares(usual, tmp_path):
     usual().write(tmp_path)
     page = look(tmp_path)._repr_html_()
     assert "width:50.00%" in page and "COMPUTE-BOUND" in page
+
+
+def test_reading_loads_no_tensorflow(usual, tmp_path):
+    """Its import alone takes longer than the answer."""
+    import subprocess
+    import sys
+
+    usual().write(tmp_path)
+    code = (
+        "import sys\nfrom labutils import profile\n"
+        "print(profile.diagnose(sys.argv[1], with_official=False).verdict, 'tensorflow' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code, tmp_path], capture_output=True, text=True, timeout=120)
+    assert done.stdout.split() == ["compute-bound", "False"], done.stderr
