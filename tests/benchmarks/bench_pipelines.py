@@ -44,7 +44,7 @@ def _classic(pipelines):
 def _photos(pipelines):
     import tensorflow as tf
 
-    from labutils.bench import format_si
+    from labutils.bench import format_ratio, format_si
 
     photos = pipelines.photos
     files = tf.data.Dataset.from_tensor_slices(list(photos.write().files))
@@ -60,7 +60,15 @@ def _photos(pipelines):
         ("photos: tuned", "", format_si(rate, "samples/s")),
         (f"photos: limit, {place.reason}", "", format_si(place.limit, "samples/s")),
         ("photos: tuned, share of the limit", ">= 85%", f"{place.efficiency('tuned'):.0%}"),
+        ("photos: found over what `analyse` expected", "0.6x to 1.7x", format_ratio(_promise(pipelines, work, place))),
     ]
+
+
+def _promise(pipelines, work, place):
+    """The rate found with parallel calls over the rate that the analysis of the plain pipeline expects of them."""
+    remedies = pipelines.analyse(work.repeat()).remedies
+    expected = next(each.rate for each in remedies if each.name == "parallel")
+    return place.rates["tuned"][0] / (expected * pipelines.photos.BATCH)
 
 
 def _autotune():
