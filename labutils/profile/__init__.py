@@ -5,11 +5,12 @@ a log directory of anybody's. Only the first two load TensorFlow.
 """
 
 from labutils.profile.capturing import Capture, capture
+from labutils.profile.clues import clues
 from labutils.profile.diagnosis import Diagnosis, diagnose
 from labutils.profile.lanes import lanes
 from labutils.profile.runs import BadCapture
 
-__all__ = ["BadCapture", "Capture", "Diagnosis", "StepMarkers", "capture", "diagnose", "lanes"]
+__all__ = ["BadCapture", "Capture", "Diagnosis", "StepMarkers", "capture", "clues", "diagnose", "lanes"]
 
 
 def __getattr__(name):

@@ -11,6 +11,8 @@ import time
 import urllib.request
 from pathlib import Path
 
+import ipywidgets as widgets
+
 from labutils import processes
 
 HOST = "127.0.0.1"
@@ -41,7 +43,14 @@ class Board:
     def __repr__(self):
         return f"TensorBoard at {self.address}" if self.alive else "TensorBoard (closed)"
 
-    def _repr_html_(self):
+    def _repr_mimebundle_(self, include=None, exclude=None):
+        # As a widget: a notebook that is opened later shows a line of text, and no frame of a server that is gone.
+        bundle = dict(widgets.HTML(self.frame(), layout={"width": "100%"})._repr_mimebundle_())
+        bundle["text/plain"] = repr(self)
+        return bundle
+
+    def frame(self):
+        """The page in a frame, with a link to it, as HTML."""
         if not self.alive:
             return "<p>This TensorBoard has ended. Run the cell again to start another.</p>"
         return (

@@ -26,7 +26,7 @@ def _communication(job):
 
 
 def _straggling_replica(job):
-    busy = _busy_by_replica(job)
+    busy = busy_by_replica(job)
     if len(busy) < 2:
         return None
     table = np.stack(list(busy.values()))  # replicas by steps
@@ -45,7 +45,7 @@ def _straggling_replica(job):
     )
 
 
-def _busy_by_replica(job):
+def busy_by_replica(job):
     """{replica: how long it computed in each step}: replicas of one process, or devices."""
     active = job.host.active
     if len(active) > 1:

@@ -101,9 +101,7 @@ def _tiny_operators(job):
 
 def _host_work(job):
     """One long gap in every step, in which TensorFlow itself does nothing: somebody's Python."""
-    gaps = job.split.moments.get("gaps", intervals.NONE)
-    silent = intervals.without(gaps, intervals.merge(job.host.traced, job.host.compiling, job.host.dispatch))
-    longest = _longest(silent, job.windows)
+    silent, longest = _silent(job), longest_gaps(job)
     if not len(longest):
         return None
     usual = float(np.median(longest)) / PS
@@ -115,6 +113,16 @@ def _host_work(job):
         f"In the usual step there is one gap of {s(usual)} ({usual / job.step_time:.0%}) in which nothing of "
         f"TensorFlow's runs, {_where(silent, job)}: Python code, as of a callback, or waiting for something else.",
     )
+
+
+def longest_gaps(job):
+    """The longest gap of each step, in ps, in which nothing of TensorFlow's runs."""
+    return _longest(_silent(job), job.windows)
+
+
+def _silent(job):
+    gaps = job.split.moments.get("gaps", intervals.NONE)
+    return intervals.without(gaps, intervals.merge(job.host.traced, job.host.compiling, job.host.dispatch))
 
 
 def _longest(moments, windows):

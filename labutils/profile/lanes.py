@@ -12,7 +12,8 @@ _SEEN = 1 / 300  # of the step: a gap that is shorter than this would not be see
 def lanes(logdir, run=None):
     """[(lane, phase, start, end)] of the step whose length is the usual one, in seconds from its begin.
 
-    Phases are "input" (while the step waits for it), "compute" and "all-reduce"; lanes are replicas, devices or hosts.
+    Phases are "input" (while the step waits for it), "compute", "all-reduce" and, on a CPU, "update"; lanes are
+    replicas, devices or hosts.
     For `labutils.show.timeline.draw_timeline`. BadCapture as `diagnose`, and where no operator ran in any step.
     """
     chosen, _ = runs.choose(logdir, run)
@@ -34,9 +35,11 @@ def _of_host(host, steps, prefix):
     window = steps.windows[np.argmin(np.abs(lengths - np.median(lengths)))]
     busy = {}
     for device in host.active:
-        for lane, compute, communication in _parts(device, host.on_cpu):
-            busy[prefix + lane] = {"compute": compute, "all-reduce": intervals.without(communication, compute)}
-    waits = intervals.without(host.waiting, intervals.merge(*(each["compute"] for each in busy.values())))
+        for lane, compute, update, communication in _parts(device, host.on_cpu):
+            exposed = intervals.without(communication, intervals.merge(compute, update))
+            busy[prefix + lane] = {"compute": compute, "all-reduce": exposed, "update": update}
+    works = [moments for each in busy.values() for moments in (each["compute"], each["update"])]
+    waits = intervals.without(host.waiting, intervals.merge(*works))
     bars = []
     for lane, phases in busy.items():
         for phase, moments in {"input": waits, **phases}.items():
@@ -45,16 +48,26 @@ def _of_host(host, steps, prefix):
 
 
 def _parts(device, on_cpu):
-    """(lane, compute, communication): a lane for each replica of one process, or for the device."""
+    """(lane, compute, update, communication): a lane for each replica of one process, or for the device."""
     operators = device.operators
+    if not on_cpu:
+        return [(device.name, device.compute, intervals.NONE, device.communication)]
     replicas = np.unique(operators.replicas).tolist()
-    if not on_cpu or len(replicas) < 2:
-        return [(device.name, device.compute, device.communication)]
+    if len(replicas) < 2:
+        update = _update(operators, operators.replicas == replicas[0])
+        return [(device.name, intervals.without(device.compute, update), update, device.communication)]
     parts = []
     for replica in replicas:
-        own = operators.busy(operators.replicas == replica)
-        parts.append((f"replica {replica}", intervals.without(own, device.communication), device.communication))
+        own = operators.replicas == replica
+        update = _update(operators, own)
+        compute = intervals.without(operators.busy(own), intervals.merge(device.communication, update))
+        parts.append((f"replica {replica}", compute, update, device.communication))
     return parts
+
+
+def _update(operators, own):
+    """When the operators of one replica updated variables and did nothing else."""
+    return intervals.without(operators.busy(own & operators.updates), operators.busy(own & ~operators.updates))
 
 
 def _bars(moments, window):

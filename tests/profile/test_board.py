@@ -42,14 +42,15 @@ def logdir(tmp_path):
 def test_it_serves_the_profile_tab_on_loopback_and_ends(logdir):
     shown = board.open_board(logdir)
     assert json.loads(answer(shown.address, "data/plugins_listing"))["profile"]["enabled"]
-    assert f'<iframe src="{shown.address}"' in shown._repr_html_()
+    assert f'<iframe src="{shown.address}"' in shown.frame()
+    assert set(shown._repr_mimebundle_()) >= {"text/plain", "application/vnd.jupyter.widget-view+json"}
     listening = [
         place.laddr.ip for place in psutil.Process(shown.process.pid).net_connections() if place.status == "LISTEN"
     ]
     assert listening == ["127.0.0.1"]
     assert board.open_board(str(logdir)) is shown, "a cell that runs twice starts one TensorBoard"
     shown.close()
-    assert gone(shown.process.pid) and "ended" in shown._repr_html_()
+    assert gone(shown.process.pid) and "ended" in shown.frame()
     with socket.socket() as probe:
         assert probe.connect_ex(("127.0.0.1", shown.port)) != 0
 

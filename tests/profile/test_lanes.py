@@ -39,6 +39,13 @@ def test_each_replica_has_a_lane(made, tmp_path):
     ]
 
 
+def test_the_update_is_told_from_compute(made, tmp_path):
+    compute, update = [(made.COMPUTE, "a:MatMul", 1, 6, {}), (made.COMPUTE, "sgd/a:AssignSubVariableOp", 7, 2, {})]
+    made().steps(8, 10, rest=[compute, update]).write(tmp_path)
+    found = lanes(tmp_path)
+    assert bars(found, "CPU", "compute") == [(1e-3, 7e-3)] and bars(found, "CPU", "update") == [(7e-3, 9e-3)]
+
+
 def test_each_host_has_lanes_of_its_own(usual, made, tmp_path):
     usual().write(tmp_path, host="worker0")
     made().steps(8, 10, rest=[(made.COMPUTE, "a:MatMul", 5, 5, {})]).write(tmp_path, host="worker1")
