@@ -8,26 +8,36 @@ import json
 
 import tensorflow as tf
 
-from labutils.train import data, devices, models
+from labutils.train import data, devices, models, pipelines
 
 NAMES = ("A", "B", "C", "D")
 _BATCH = 256
+_LOG_EVERY = 100  # steps, in the mended job
 
 
-def step(name):
-    """The step function of job A, B, C or D, freshly made: it fetches a batch and returns the loss."""
+def step(name, mended=False):
+    """The step function of job A, B, C or D, freshly made: it fetches a batch and returns the loss.
+
+    `mended`: the same training without what is the matter. ValueError for any other name.
+    """
     if name not in _JOBS:
         raise ValueError(f"There is no job {name!r}. The jobs are {', '.join(NAMES)}.")
-    return _JOBS[name]()
+    return _JOBS[name][0](mended)
 
 
-def _batches(prepare=None):
-    """Digits by the batch, over and over, made ready while the step before trains."""
+def answers():
+    """{job: the name of the symptom it has}."""
+    return {name: symptom for name, (_, symptom) in _JOBS.items()}
+
+
+def _examples():
     train = data.digits()
-    dataset = tf.data.Dataset.from_tensor_slices((train.x_train, train.y_train)).repeat()
-    if prepare is None:
-        return dataset.take(4 * _BATCH).batch(_BATCH).cache().repeat().prefetch(2)
-    return dataset.map(prepare).batch(_BATCH, drop_remainder=True)
+    return tf.data.Dataset.from_tensor_slices((train.x_train, train.y_train)).take(4 * _BATCH)
+
+
+def _ready():
+    """Batches that cost next to nothing to fetch."""
+    return _examples().batch(_BATCH).cache().repeat().prefetch(2)
 
 
 def _train(model, extra=None):
@@ -36,9 +46,9 @@ def _train(model, extra=None):
     optimizer = tf.keras.optimizers.SGD(0.1)
     optimizer.build(model.trainable_variables)
 
-    def train(x, y, rate=1.0):
+    def train(x, y, weight=1.0):
         with tf.GradientTape() as tape:
-            value = rate * loss(y, model(x, training=True)) / _BATCH
+            value = weight * loss(y, model(x, training=True)) / _BATCH
         gradients = tape.gradient(value, model.trainable_variables)
         optimizer.apply_gradients(zip(gradients, model.trainable_variables, strict=True))
         return value if extra is None else value + extra()
@@ -46,36 +56,42 @@ def _train(model, extra=None):
     return train
 
 
-def _single(prepare=None):
+def _single(dataset):
     model = models.mlp(width=128)
-    return model, tf.function(_train(model)), iter(_batches(prepare))
+    return model, tf.function(_train(model)), iter(dataset)
 
 
-def _job_a():
-    model, train, batches = _single()
+def _job_a(mended):
+    model, train, batches = _single(_ready())
+    numbers = itertools.count()
 
     def step():
         loss = train(*next(batches))
-        log = json.dumps([weight.tolist() for weight in model.get_weights()])  # "one never knows"
-        assert len(log) > 0
+        if not mended or next(numbers) % _LOG_EVERY == 0:
+            json.dumps([weight.tolist() for weight in model.get_weights()])  # "one never knows"
         return loss
 
     return step
 
 
-def _job_b():
-    def prepare(image, label):  # a smoothing, by far too many times
-        image = tf.reshape(image, (1, 8, 8, 1))
+def _job_b(mended):
+    def smooth(images, labels):
         window = tf.ones((3, 3, 1, 1)) / 9
         for _ in range(12):
-            image = tf.nn.conv2d(image, window, 1, "SAME") + tf.random.normal((1, 8, 8, 1)) / 99
-        return image[0], label
+            images = tf.nn.conv2d(images, window, 1, "SAME") + tf.random.normal(tf.shape(images)) / 99
+        return images, labels
 
-    _, train, batches = _single(prepare)
+    def smooth_one(image, label):
+        images, label = smooth(image[tf.newaxis], label)
+        return images[0], label
+
+    examples = _examples().repeat()
+    slow, quick = examples.map(smooth_one).batch(_BATCH), examples.batch(_BATCH).map(smooth)
+    _, train, batches = _single(pipelines.as_written(quick if mended else slow))
     return lambda: train(*next(batches))
 
 
-def _job_c():
+def _job_c(mended):
     strategy = devices.mirrored(4)
 
     def extra():
@@ -86,8 +102,8 @@ def _job_c():
         return 0.0 * tf.reduce_sum(much)
 
     with strategy.scope():
-        train = _train(models.mlp(width=128), extra)
-    batches = iter(strategy.experimental_distribute_dataset(_batches()))
+        train = _train(models.mlp(width=128), None if mended else extra)
+    batches = iter(strategy.experimental_distribute_dataset(_ready()))
 
     @tf.function
     def step(x, y):
@@ -96,10 +112,16 @@ def _job_c():
     return lambda: step(*next(batches))
 
 
-def _job_d():
-    _, train, batches = _single()
-    rates = (0.999**number for number in itertools.count())
-    return lambda: train(*next(batches), next(rates))
+def _job_d(mended):
+    _, train, batches = _single(_ready())
+    weights = (0.999**number for number in itertools.count())
+    made = tf.constant if mended else float
+    return lambda: train(*next(batches), made(next(weights)))
 
 
-_JOBS = {"A": _job_a, "B": _job_b, "C": _job_c, "D": _job_d}
+_JOBS = {
+    "A": (_job_a, "host-work"),
+    "B": (_job_b, "input-bound"),
+    "C": (_job_c, "straggling-replica"),
+    "D": (_job_d, "retracing"),
+}

@@ -9,8 +9,19 @@ from labutils.profile.clues import clues
 from labutils.profile.diagnosis import Diagnosis, diagnose
 from labutils.profile.lanes import lanes
 from labutils.profile.runs import BadCapture
+from labutils.profile.scratch import scratch_folder
 
-__all__ = ["BadCapture", "Capture", "Diagnosis", "StepMarkers", "capture", "clues", "diagnose", "lanes"]
+__all__ = [
+    "BadCapture",
+    "Capture",
+    "Diagnosis",
+    "StepMarkers",
+    "capture",
+    "clues",
+    "diagnose",
+    "lanes",
+    "scratch_folder",
+]
 
 
 def __getattr__(name):

@@ -1,5 +1,7 @@
 """The figures of a capture without a verdict: what an engineer reads before saying what the matter is."""
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from labutils.bench.table import Table
@@ -12,19 +14,28 @@ from labutils.profile.segments import SEGMENTS
 
 
 def clues(logdir, run=None):
-    """A Table of the figures of the usual step, by host where there are several: counts, shares, times. No verdict.
+    """A Table of the figures of the usual step: counts, shares, times. No verdict.
 
-    BadCapture as `diagnose`, and for a capture of the old layouts that holds no events.
+    `logdir` is a log directory, with a column for each of its hosts; or {title: log directory}, with a column for each
+    title. BadCapture as `diagnose`, and for a capture of the old layouts that holds no events.
     """
+    if isinstance(logdir, Mapping):
+        jobs = {title: _jobs(folder, run)[0][1] for title, folder in logdir.items()}
+    else:
+        found = _jobs(logdir, run)
+        jobs = dict(found) if len(found) > 1 else {"the usual step": found[0][1]}
+    columns = [_figures(job) for job in jobs.values()]
+    rows = [[name, *(column[name] for column in columns)] for name in columns[0]] if columns else []
+    return Table(["figure", *jobs], rows, right=tuple(range(1, len(jobs) + 1)))
+
+
+def _jobs(logdir, run):
+    """[(host, Job)] of a run."""
     chosen, _ = runs.choose(logdir, run)
     spaces, _ = reading.read(chosen)
     if not spaces:
         raise runs.BadCapture(f"Run {chosen.name} holds no events, only pages made of them: ask `diagnose` about it.")
-    jobs = {name: Job(host_of(space, name), space.span) for name, space in spaces.items()}
-    columns = [_figures(job) for job in jobs.values()]
-    rows = [[name, *(column[name] for column in columns)] for name in columns[0]]
-    heads = list(jobs) if len(jobs) > 1 else ["the usual step"]
-    return Table(["figure", *heads], rows, right=tuple(range(1, len(heads) + 1)))
+    return [(name, Job(host_of(space, name), space.span)) for name, space in spaces.items()]
 
 
 def _figures(job):

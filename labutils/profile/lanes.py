@@ -3,36 +3,46 @@
 import numpy as np
 
 from labutils.profile import intervals, reading, runs
+from labutils.profile.evidence import PS
 from labutils.profile.job import host_of
 from labutils.profile.segments import steps_of
 
 _SEEN = 1 / 300  # of the step: a gap that is shorter than this would not be seen in a picture
 
 
+class Lanes(list):
+    """(lane, phase, start, end) of one step, in seconds from its begin; `step_time`, in seconds, is its length."""
+
+    step_time = 0.0
+
+
 def lanes(logdir, run=None):
-    """[(lane, phase, start, end)] of the step whose length is the usual one, in seconds from its begin.
+    """The Lanes of the step whose length is the usual one.
 
     Phases are "input" (while the step waits for it), "compute", "all-reduce" and, on a CPU, "update"; lanes are
-    replicas, devices or hosts.
-    For `labutils.show.timeline.draw_timeline`. BadCapture as `diagnose`, and where no operator ran in any step.
+    replicas, devices or hosts. BadCapture as `diagnose`, and where no operator ran in any step.
     """
     chosen, _ = runs.choose(logdir, run)
     spaces, _ = reading.read(chosen)
-    found = []
+    found = Lanes()
     for name, space in (spaces or {}).items():
         host = host_of(space, name)
-        prefix = f"{name} " if len(spaces) > 1 else ""
-        found += _of_host(host, steps_of(host, space.span), prefix)
+        steps = steps_of(host, space.span)
+        if len(steps):
+            window = _usual(steps)
+            found += _of_host(host, window, f"{name} " if len(spaces) > 1 else "")
+            found.step_time = max(found.step_time, (window[1] - window[0]) / PS)
     if not found:
         raise runs.BadCapture(f"Run {chosen.name} shows no step with an operator in it: there is nothing to draw.")
     return found
 
 
-def _of_host(host, steps, prefix):
-    if not len(steps):
-        return []
+def _usual(steps):
     lengths = steps.windows[:, 1] - steps.windows[:, 0]
-    window = steps.windows[np.argmin(np.abs(lengths - np.median(lengths)))]
+    return steps.windows[np.argmin(np.abs(lengths - np.median(lengths)))]
+
+
+def _of_host(host, window, prefix):
     busy = {}
     for device in host.active:
         for lane, compute, update, communication in _parts(device, host.on_cpu):
@@ -81,4 +91,4 @@ def _bars(moments, window):
     ends = np.minimum(np.maximum(widened[:, 1] - least, widened[:, 0]), end)
     # What reaches to the window's end was cut there, and not widened beyond it.
     ends = np.where(widened[:, 1] == end, inside[-1, 1], ends)
-    return [((left - start) / 1e12, (right - start) / 1e12) for left, right in zip(widened[:, 0], ends, strict=True)]
+    return [((left - start) / PS, (right - start) / PS) for left, right in zip(widened[:, 0], ends, strict=True)]

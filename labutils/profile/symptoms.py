@@ -39,6 +39,7 @@ _ANALYSE = Remedy("See which stage costs most.", "labutils.train.pipelines.analy
 _MARK = Remedy(
     "Mark every step, the fetching of its batch included.",
     "with tf.profiler.experimental.Trace('train', step_num=i, _r=1): step(*next(batches))",
+    "05",
 )
 _LARGER = Remedy(
     "Give each replica a larger batch, and scale the learning rate with it.", "dataset.batch(8 * batch)", "03"
@@ -97,6 +98,7 @@ SYMPTOMS = (
             Remedy(
                 "Pass what changes as a tensor: every new Python number or string is a new graph.",
                 "step(x, tf.constant(scale))",
+                "05",
             ),
             Remedy(
                 "Fix the shapes, or say which may differ.",
@@ -137,7 +139,7 @@ SYMPTOMS = (
         "The step is longer than what its operators and its input take.",
         "In each step there is one long gap in which TensorFlow does nothing: a callback, logging, a metric in NumPy.",
         (
-            Remedy("Do it less often.", "if step % 100 == 0: write_summaries()"),
+            Remedy("Do it less often.", "if step % 100 == 0: write_summaries()", "05"),
             Remedy(
                 "Do not fetch numbers in every step: each .numpy() waits for the device.", "loss_sum.assign_add(loss)"
             ),
@@ -266,7 +268,9 @@ SYMPTOMS = (
         "No event of the capture carries a step's number. Keras' TensorBoard callback sets none.",
         (
             Remedy(
-                "For fit: mark the steps with our callback.", "model.fit(data, callbacks=[profile.StepMarkers(logdir)])"
+                "For fit: mark the steps with our callback.",
+                "model.fit(data, callbacks=[profile.StepMarkers(logdir)])",
+                "05",
             ),
             _MARK,
         ),
@@ -277,7 +281,11 @@ SYMPTOMS = (
         UNKNOWN,
         "One step or two.",
         "Fewer steps than it takes to tell the usual from the odd one.",
-        (Remedy("Capture ten steps, after some that are not captured.", "profile.capture(step, logdir, steps=10)"),),
+        (
+            Remedy(
+                "Capture ten steps, after some that are not captured.", "profile.capture(step, logdir, steps=10)", "05"
+            ),
+        ),
     ),
 )
 

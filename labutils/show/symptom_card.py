@@ -65,4 +65,6 @@ def all_symptoms():
 
 def _link(chapter):
     found = sorted(_NOTEBOOKS.glob(f"{chapter}_*.ipynb")) if chapter else []
-    return f' <a href="{found[0].name}">chapter {chapter}</a>' if found else ""
+    # In a widget JupyterLab would show it as plain text, and open it in place of this page.
+    look = 'target="_blank" style="color: #0b57d0; text-decoration: underline"'
+    return f' <a href="{found[0].name}" {look}>chapter {chapter}</a>' if found else ""

@@ -5,6 +5,7 @@ import math
 from matplotlib.collections import PolyCollection
 from matplotlib.patches import Patch
 
+from labutils.profile.lanes import lanes
 from labutils.show import style
 
 # The lane's main track goes to the first of these; what runs at the same time gets a track of its own.
@@ -14,19 +15,23 @@ _LABEL_INCHES = 0.11  # width that one letter of a label takes
 _MOST_LABELS = 6  # with more bars the legend must do: a text takes longer to draw than all bars together
 
 
-def draw_timeline(events, title="One step, replica by replica", width=11.0):
+TITLE = "One step, replica by replica"
+
+
+def draw_timeline(events, title=TITLE, width=11.0, step_time=None):
     """Draw events as bars, one lane per replica: a Figure.
 
     Each event begins with (lane, phase, start, end), in seconds of any clock; the axis starts at the first
     one. A predicted Timeline's `.events` fit, and so do measured tuples. Phases that run at the same time (an
-    all-reduce behind the backward pass) share the lane, one above the other. ValueError for no events, an
-    unknown phase, or an event that ends before it starts.
+    all-reduce behind the backward pass) share the lane, one above the other. `step_time`, in seconds: the axis
+    goes from 0 to there, also where the step begins or ends with a gap. ValueError for no events, an unknown phase,
+    or an event that ends before it starts.
     """
     events = [_checked(event) for event in events]
     if not events:
         raise ValueError("there are no events to draw: pass at least one (lane, phase, start, end).")
-    zero = min(start for _, _, start, _ in events)
-    span = max(end for _, _, _, end in events) - zero
+    zero = min(start for _, _, start, _ in events) if step_time is None else 0.0
+    span = max(step_time or 0.0, *(end for _, _, _, end in events)) - zero
     factor, prefix = style.si_scale(span)
     lanes = list(dict.fromkeys(lane for lane, *_ in events))
     if all(isinstance(lane, int) for lane in lanes):
@@ -54,6 +59,12 @@ def draw_timeline(events, title="One step, replica by replica", width=11.0):
             columnspacing=1.4,
         )
     return figure
+
+
+def draw_step(logdir, title=TITLE):
+    """Draw the usual step of a capture, from its begin to the next one's: a Figure. BadCapture as `profile.lanes`."""
+    found = lanes(logdir)
+    return draw_timeline(found, title, step_time=found.step_time)
 
 
 def _checked(event):

@@ -232,7 +232,7 @@ class Course:
         if original.exists():
             self.originals.setdefault(original, original.read_bytes())
         page, foreign = self.browser.new_page(), []
-        page.on("request", lambda request: foreign.append(request.url) if self._is_foreign(request.url) else None)
+        page.on("request", lambda request: foreign.append(request.url) if self._is_foreign(request) else None)
         page.set_default_timeout(PATIENCE * 1000)
         page.add_init_script(path=IN_PAGE)
         try:
@@ -248,8 +248,12 @@ class Course:
                 self._ask("DELETE", f"sessions/{session['id']}")
         assert not foreign, "the course works offline, yet the page asked another machine"
 
-    def _is_foreign(self, url):
-        return not url.startswith((f"{self.address}/", self.address.replace("http", "ws"), "blob:", "data:"))
+    def _is_foreign(self, request):
+        """Whether the course asks another machine. What TensorBoard asks in its frame is not the course's."""
+        ours = request.url.startswith((f"{self.address}/", self.address.replace("http", "ws"), "blob:", "data:"))
+        framed = not request.is_navigation_request() and request.frame.parent_frame is not None
+        board = request.url.startswith(f"http://{server.HOST}:")
+        return not (ours or framed or board)
 
     def _ask(self, method, path):
         headers = {"Authorization": f"token {self.token}"}

@@ -120,6 +120,24 @@ def test_chapter_04_draws_overlap_and_shuffle_window(lab, record_property):
         assert chapter.too_wide() == []
 
 
+def test_chapter_05_opens_the_profile_tab_and_looks_symptoms_up(lab, record_property):
+    with lab.open("05_find_the_bottleneck.ipynb") as chapter:
+        chapter.run("setup", "healthy")
+        chapter.run("board")
+        chapter.show("board")
+        page = chapter.cell("board").frame_locator("iframe").frame_locator("iframe")
+        page.get_by_text("Performance Summary").wait_for()
+        chapter.screenshot("profile_tab")
+        chapter.run("look-up")
+        card = chapter.card("look-up")
+        seconds = card.click("retracing", "straggling-replica", "host-work")
+        chapter.show("look-up")
+        chapter.screenshot("look_up")
+        assert card.message == "" and "Python works between the operators" in chapter.output("look-up")
+        check_soon(record_property, "look-up", seconds)
+        assert chapter.errors() == []
+
+
 def test_chapter_03_calculates_at_once_and_trains_when_told(lab, record_property):
     with lab.open("03_batch_size_and_learning_rate.ipynb") as chapter:
         chapter.run_all()

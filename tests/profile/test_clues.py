@@ -38,6 +38,13 @@ def test_each_host_has_a_column(usual, made, tmp_path):
     assert figures(table)["compute"] == ["50%", "50%"] and figures(table)["waiting for input"] == ["20%", "0%"]
 
 
+def test_jobs_stand_side_by_side(usual, tmp_path):
+    for name in ("one", "two"):
+        usual().write(tmp_path / name)
+    table = clues({"A": tmp_path / "one", "B": tmp_path / "two"})
+    assert list(table.header) == ["figure", "A", "B"] and figures(table)["step time"] == ["10.0 ms", "10.0 ms"]
+
+
 def test_no_symptom_is_named(usual, tmp_path):
     usual().write(tmp_path)
     said = str(clues(tmp_path))

@@ -73,8 +73,9 @@ def test_nothing_to_draw_is_said(made, tmp_path):
         lanes(tmp_path)
 
 
-def test_the_timeline_of_the_course_draws_them(usual, tmp_path):
-    from labutils.show.timeline import draw_timeline
+def test_the_timeline_of_the_course_draws_the_whole_step(usual, tmp_path):
+    from labutils.show.timeline import draw_step
 
     usual().write(tmp_path)
-    assert draw_timeline(lanes(tmp_path)).axes
+    assert lanes(tmp_path).step_time == pytest.approx(10e-3)  # its bars end 1 ms before
+    assert draw_step(tmp_path).axes[0].get_xlim()[1] == pytest.approx(10, rel=0.05)
