@@ -55,7 +55,8 @@ class Board:
         if not self.alive:
             return "<p>This TensorBoard has ended. Run the cell again to start another.</p>"
         return (
-            f'<p><a href="{self.address}" target="_blank" rel="noopener" style="{_LINK}">Open TensorBoard in a page of its own</a></p>'
+            f'<p><a href="{self.address}" target="_blank" rel="noopener" style="{_LINK}">'
+            "Open TensorBoard in a page of its own</a></p>"
             f'<iframe src="{self.address}" width="100%" height="640" style="border: 1px solid #ccc"></iframe>'
         )
 

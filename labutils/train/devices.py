@@ -87,14 +87,21 @@ class Machine:
         ]
 
 
-def configure(replicas=4):
+_CPU_COUNTS = "TF_CPU_ALLOCATOR_USE_BFC"  # an allocator for the CPU that writes down what it does, as a GPU's
+
+
+def configure(replicas=4, count_memory=False):
     """Give this kernel devices for `replicas` replicas and say what they are; the first cell of every chapter.
 
     GPUs when there are at least `replicas`, logical CPU devices otherwise. Calling it again is safe: it
-    returns what is there. Raises ValueError for a count outside 1 to 16, and RuntimeError when TensorFlow
+    returns what is there. `count_memory`: the CPU's allocations can be seen in a profile, as a GPU's always can
+    (`profile.kept_for_backward`). Raises ValueError for a count outside 1 to 16, and RuntimeError when TensorFlow
     has already started with fewer devices: only a restarted kernel can have more.
     """
     _check_count(replicas, MAX_REPLICAS)
+    if count_memory and os.environ.get(_CPU_COUNTS) != "true":
+        os.environ[_CPU_COUNTS] = "true"  # read when the first tensor is made
+        _before_start(tf.config.set_soft_device_placement, True)
     with silenced_stderr():
         gpus = tf.config.list_physical_devices("GPU")
     if len(gpus) >= replicas:
