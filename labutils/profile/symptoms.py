@@ -47,6 +47,7 @@ _LARGER = Remedy(
 _PRECISION = Remedy(
     "Compute in 16 bits, where the hardware is faster at it; measure, for not all is.",
     "keras.mixed_precision.set_global_policy('mixed_bfloat16')",
+    "06",
 )
 _XLA = Remedy(
     "Let XLA fuse small operators into few; not under a distribution strategy.",

@@ -51,8 +51,8 @@ def draw_underflow(gradients, scale=1.0, width=11.0):
     """
     half = FORMATS["float16"]
     with style.style():
-        figure = style.picture(width, 4.2)
-        axes = figure.add_axes((0.08, 0.17, 0.9, 0.6))
+        figure = style.picture(width, 4.5)
+        axes = figure.add_axes((0.08, 0.16, 0.9, 0.57))
         low, high = -45, 20
         axes.axvspan(low, np.log2(half.smallest) - 1, color="#D55E00", alpha=0.25, lw=0)
         axes.axvspan(np.log2(half.smallest) - 1, np.log2(half.smallest_normal), color="#E69F00", alpha=0.25, lw=0)

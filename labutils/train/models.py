@@ -13,7 +13,7 @@ def mlp(shape=DIGIT_SHAPE, classes=10, width=64, seed=0):
             keras.layers.Flatten(),
             _dense(width, seed, "relu"),
             _dense(width, seed + 1, "relu"),
-            _dense(classes, seed + 2),
+            _logits(classes, seed + 2),
         ]
     )
 
@@ -26,7 +26,7 @@ def conv(shape=DIGIT_SHAPE, classes=10, filters=16, seed=0):
             _conv(filters, seed),
             _conv(2 * filters, seed + 1),
             keras.layers.GlobalAveragePooling2D(),
-            _dense(classes, seed + 2),
+            _logits(classes, seed + 2),
         ]
     )
 
@@ -40,7 +40,7 @@ def normalised_mlp(shape=DIGIT_SHAPE, classes=10, width=64, seed=0, synchronized
             _dense(width, seed),
             keras.layers.BatchNormalization(synchronized=synchronized),
             keras.layers.Activation("relu"),
-            _dense(classes, seed + 1),
+            _logits(classes, seed + 1),
         ]
     )
 
@@ -54,8 +54,14 @@ def _values(model):
     return [variable.value for variable in model.trainable_variables]
 
 
-def _dense(units, seed, activation=None):
-    return keras.layers.Dense(units, activation=activation, kernel_initializer=keras.initializers.HeNormal(seed=seed))
+def _dense(units, seed, activation=None, dtype=None):
+    initializer = keras.initializers.HeNormal(seed=seed)
+    return keras.layers.Dense(units, activation=activation, kernel_initializer=initializer, dtype=dtype)
+
+
+def _logits(classes, seed):
+    """The last layer, in float32 under every policy: the loss needs the range."""
+    return _dense(classes, seed, dtype="float32")
 
 
 def _conv(filters, seed):
