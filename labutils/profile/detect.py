@@ -1,7 +1,9 @@
 """Which symptoms a job has: those that explain most of its step first."""
 
+import numpy as np
+
 from labutils.profile import device_looks, host_looks
-from labutils.profile.evidence import FEW_STEPS, Found
+from labutils.profile.evidence import FEW_STEPS, PS, Found, s
 
 
 def find(job):
@@ -23,6 +25,22 @@ def _no_markers(job):
     return Found("no-step-markers", 0.0, f"No step is marked: {how}.")
 
 
+def _uneven(job):
+    """A few steps that cost far more than the usual one: a checkpoint, an evaluation, input that comes in bursts."""
+    if not job.uneven:
+        return None
+    lengths = (job.windows[:, 1] - job.windows[:, 0]) / PS
+    usual = float(np.median(lengths))
+    long = lengths[lengths > 1.5 * usual]
+    share = float((long - usual).sum() / lengths.sum()) if len(long) else 0.0
+    return Found(
+        "uneven-steps",
+        share,
+        f"{len(long)} of {len(lengths)} steps take {s(float(np.median(long)) if len(long) else usual)}, the usual one "
+        f"{s(usual)}: what they take more is {share:.0%} of all time. The segments are those of the mean step.",
+    )
+
+
 def _too_short(job):
     if len(job.steps) >= FEW_STEPS:
         return None
@@ -30,6 +48,12 @@ def _too_short(job):
     return Found("too-short", 0.0, f"The capture holds {number} to judge by: what it shows may be an accident.")
 
 
-_SAY_MORE = {"retracing", "recompilation", "tiny-operators", "host-work"}  # of the same gaps than "small-batch" does
+_SAY_MORE = {
+    "retracing",
+    "recompilation",
+    "python-in-model",
+    "tiny-operators",
+    "host-work",
+}  # of the same gaps than "small-batch" does
 _LOOKS = (*host_looks.LOOKS, *device_looks.LOOKS)
-_OF_THE_CAPTURE = (_no_markers, _too_short)
+_OF_THE_CAPTURE = (_no_markers, _too_short, _uneven)

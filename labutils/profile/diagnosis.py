@@ -20,7 +20,16 @@ _VERDICTS = {"input": INPUT, "gaps": HOST, "communication": COMMUNICATION, "comp
 #: For each verdict, the symptoms that may be its cause, the most telling first.
 _CAUSES = {
     INPUT: ("python-in-input", "markers-miss-input", "input-bound"),
-    HOST: ("retracing", "recompilation", "tiny-operators", "host-work", "host-to-device-copies", "small-batch"),
+    HOST: (
+        "retracing",
+        "recompilation",
+        "python-in-model",
+        "tiny-operators",
+        "host-work",
+        "host-to-device-copies",
+        "uneven-steps",
+        "small-batch",
+    ),
     COMMUNICATION: ("straggling-host", "straggling-replica", "communication-bound"),
     COMPUTE: ("straggling-replica", "busy-device"),
 }
@@ -229,6 +238,6 @@ def _confidence(jobs, verdict, share, cause, steps):
     marked = all(job.steps.source == "markers" and len(job.host.steps) for job in jobs)
     if steps < FEW_STEPS or not marked or not cause:
         return "low"
-    steady = max(job.spread for job in jobs) <= STEADY
+    steady = max(job.spread for job in jobs) <= STEADY and not any(job.uneven for job in jobs)
     clear = share >= CLEARLY[verdict != COMPUTE]
     return "high" if steady and clear and steps >= CONFIDENT_STEPS else "medium"

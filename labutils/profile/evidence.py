@@ -12,6 +12,7 @@ PS = 1e12
 NOTICED = 0.1  # of a step: what takes less is nobody's bottleneck
 MOST_STEPS = 0.6  # of the steps in which something must happen to be a habit
 FEW_STEPS = 3
+UNEVEN, FEWEST_UNEVEN = 1.2, 5  # mean over median of the step times; and steps it takes to say so
 
 
 @dataclass(frozen=True)
@@ -30,7 +31,11 @@ class Job:
         self.host, self.steps = host, steps_of(host, span)
         self.windows = self.steps.windows
         self.split = split(host, self.steps)
-        self.segments = self.split.medians() if len(self.steps) else dict.fromkeys(SEGMENTS, 0.0)
+        lengths = (self.windows[:, 1] - self.windows[:, 0]) / PS
+        #: Whether a few steps cost so much that the usual one does not stand for the job: then the mean does.
+        self.uneven = len(lengths) >= FEWEST_UNEVEN and float(lengths.mean()) > UNEVEN * float(np.median(lengths))
+        figures = self.split.means if self.uneven else self.split.medians
+        self.segments = figures() if len(self.steps) else dict.fromkeys(SEGMENTS, 0.0)
         self.step_time = sum(self.segments.values())
 
     def share(self, segment):

@@ -7,6 +7,7 @@ from labutils.profile.evidence import MOST_STEPS, NOTICED, PS, Found, s
 
 TINY = 30e-6  # s of an operator
 MANY = 100  # operators a step
+MANY_ALONE = 40  # of those that Python starts one by one
 
 
 def _input(job):
@@ -73,12 +74,25 @@ def _recompilation(job):
     )
 
 
+def _python_in_model(job):
+    computing = job.split.moments.get("compute", intervals.NONE)
+    took = job.usual(intervals.without(job.host.model_python, computing))
+    if took < NOTICED * job.step_time:
+        return None
+    return Found(
+        "python-in-model",
+        took / job.step_time,
+        f"An operator of the step itself runs Python code (PyFunc) for {s(took)} of the step, and nothing computes "
+        "meanwhile.",
+    )
+
+
 def _tiny_operators(job):
     gaps = job.share("gaps")
     alone = job.count(job.host.eager[:, 0])
     if gaps < NOTICED or not job.host.active:
         return None
-    if alone >= MANY:
+    if alone >= MANY_ALONE:
         lengths = np.median(job.host.eager[:, 1] - job.host.eager[:, 0]) / PS
         return Found(
             "tiny-operators",
@@ -122,7 +136,9 @@ def longest_gaps(job):
 
 def _silent(job):
     gaps = job.split.moments.get("gaps", intervals.NONE)
-    return intervals.without(gaps, intervals.merge(job.host.traced, job.host.compiling, job.host.dispatch))
+    return intervals.without(
+        gaps, intervals.merge(job.host.traced, job.host.compiling, job.host.dispatch, job.host.model_python)
+    )
 
 
 def _longest(moments, windows):
@@ -150,7 +166,7 @@ def _where(silent, job):
 
 def _small_batch(job):
     gaps, compute = job.share("gaps"), job.segments["compute"]
-    if gaps < 0.3 or job.count(job.host.eager[:, 0]) >= MANY or not job.host.active:
+    if gaps < 0.3 or job.count(job.host.eager[:, 0]) >= MANY_ALONE or not job.host.active:
         return None
     number = job.count(np.concatenate([device.operators.starts for device in job.host.active]))
     return Found(
@@ -167,6 +183,7 @@ LOOKS = (
     _markers_miss_input,
     _retracing,
     _recompilation,
+    _python_in_model,
     _tiny_operators,
     _host_work,
     _small_batch,

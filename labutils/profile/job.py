@@ -6,12 +6,13 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from labutils.profile import intervals
-from labutils.profile.operators import device_of, host_device, is_wrapper, operator_of
+from labutils.profile.operators import PYTHON, device_of, host_device, is_wrapper, operator_of
 
 _NEXT = re.compile(r"^Iterator(GetNext|GetNextAsOptional|GetNextSync)Op::DoCompute$|^(infeed|Infeed)\b")
 _TRACING = re.compile(r"^tf\.function-graph_building$")
 _COMPILING = re.compile(
-    r"^(XlaCompile|XlaCompilationCache|Xla\w*Compile\w*|CompileGraph|backend_compile|PjRt\w*Compile)\b"
+    r"^(XlaCompile|XlaCompilationCache|Xla\w*Compile\w*|CompileGraph|backend_compile|PjRt\w*Compile|(Cpu|Gpu)Compiler::|"
+    r"JitCompiler::Compile)"
 )
 _CALLS = re.compile(r"^(PjitFunction|jit_?)\(?")
 
@@ -25,7 +26,7 @@ class Host:
     tracing: TensorFlow builds a graph; traced: the calls in which it does; compiling: XLA makes a program
     dispatch: eager operators are prepared
     eager: how many operators ran one by one, at which moments
-    input_python: moments in which tf.data ran Python code
+    input_python: moments in which tf.data ran Python code; model_python: in which an operator of the step did
     """
 
     name: str
@@ -41,6 +42,7 @@ class Host:
     eager: np.ndarray
     input_python: np.ndarray
     input_work: np.ndarray
+    model_python: np.ndarray
     on_cpu: bool
     facts: dict = field(default_factory=dict)
 
@@ -74,8 +76,9 @@ def host_of(space, name):
         compiling=_moments(ours, _COMPILING.match),
         dispatch=intervals.without(functions, kernels),
         eager=eager[0],
-        input_python=_moments(python, lambda label: _python(label)),
+        input_python=_moments(python, _python),
         input_work=_moments(python, lambda label: operator_of(label) is not None),
+        model_python=_moments(ours, _python),
         on_cpu=on_cpu,
         facts={plane.name: plane.stats for plane in space.devices},
     )
@@ -91,7 +94,7 @@ def _is_input(line):
 
 def _python(label):
     found = operator_of(label)
-    return found is not None and found[1] in ("PyFunc", "EagerPyFunc", "PyFuncStateless")
+    return found is not None and found[1] in PYTHON
 
 
 def _moments(lines, wanted):

@@ -9,8 +9,11 @@ import numpy as np
 from labutils.profile import intervals
 
 _OPERATOR = re.compile(r"^(?P<name>[^:]*):(?P<type>[A-Za-z_][A-Za-z0-9_]*)$")
+PYTHON = ("PyFunc", "EagerPyFunc", "PyFuncStateless")  # operators that call back into Python: not the device's work
 _REPLICA = re.compile(r"(?:^|/)replica_(\d+)/")
 _UPDATES = re.compile(r"(?:^|/)update_(\d+)(?:_\d+)?/")  # an optimizer under a strategy: the update of replica N
+#: A program that XLA made, as it runs on the CPU: TensorFlow's, and JAX's.
+_XLA = re.compile(r"^(CpuExecutable::ExecuteAsyncOnStream|ThunkExecutor::Execute|(Tfrt|PjRt)Cpu\w*::Execute\w*)$")
 _WRITES = re.compile(r"^(Assign(Add|Sub)?Variable|ResourceApply|ResourceScatter)")
 #: Operators that call others, hand values on or fetch the batch: their time is not the device's.
 _WRAPPERS = re.compile(
@@ -127,7 +130,10 @@ def _operators(line, replicated):
     facts = []  # (type, replica, whether it updates), by the number of a name
     for label in line.labels:
         found = _OPERATOR.match(label)
-        if not found or _WRAPPERS.match(found["type"]):
+        if not found and _XLA.match(label):
+            facts.append(("XLA program", 0, False))
+            continue
+        if not found or _WRAPPERS.match(found["type"]) or found["type"] in PYTHON:
             facts.append(("", 0, False))
             continue
         updates = _UPDATES.search(found["name"]) if replicated else None

@@ -77,6 +77,10 @@ class Split:
         whole, parts = float(np.median(sum(self.times.values()))), sum(medians.values())
         return {segment: median / 1e12 * (whole / parts if parts else 0.0) for segment, median in medians.items()}
 
+    def means(self):
+        """{segment: seconds} of the mean step."""
+        return {segment: float(np.mean(times)) / 1e12 for segment, times in self.times.items()}
+
 
 def split(host, steps):
     """Split the steps of a host: a Split, the mean over its devices that ran anything.

@@ -1,57 +1,20 @@
 """Symptoms and their remedies: one table, for the command, the chapter's look-up and the tests."""
 
-from dataclasses import dataclass
-
-
-@dataclass(frozen=True)
-class Remedy:
-    """One thing to try: what to `do`, how (`code`), and the `chapter` that teaches it, if there is one."""
-
-    do: str
-    code: str
-    chapter: str = ""
-
-
-@dataclass(frozen=True)
-class Symptom:
-    """One row: its `name` and `title`, the `verdict` it speaks for, what you `see`, how it is `known`, what to try."""
-
-    name: str
-    title: str
-    verdict: str
-    see: str
-    known: str
-    remedies: tuple[Remedy, ...]
-
-
-INPUT, HOST, COMMUNICATION, COMPUTE = "input-bound", "host-bound", "communication-bound", "compute-bound"
-UNKNOWN = "cannot tell"
-
-_PARALLEL = Remedy(
-    "Spread the map over all cores, and make the next batch while this one trains.",
-    "dataset.map(load, num_parallel_calls=tf.data.AUTOTUNE).batch(n).prefetch(tf.data.AUTOTUNE)",
-    "04",
-)
-_CACHE = Remedy(
-    "Keep what is the same in every epoch, before anything random.", "dataset.map(load).cache().map(augment)", "04"
-)
-_ANALYSE = Remedy("See which stage costs most.", "labutils.train.pipelines.analyse(dataset)", "04")
-_MARK = Remedy(
-    "Mark every step, the fetching of its batch included.",
-    "with tf.profiler.experimental.Trace('train', step_num=i, _r=1): step(*next(batches))",
-    "05",
-)
-_LARGER = Remedy(
-    "Give each replica a larger batch, and scale the learning rate with it.", "dataset.batch(8 * batch)", "03"
-)
-_PRECISION = Remedy(
-    "Compute in 16 bits, where the hardware is faster at it; measure, for not all is.",
-    "keras.mixed_precision.set_global_policy('mixed_bfloat16')",
-    "06",
-)
-_XLA = Remedy(
-    "Let XLA fuse small operators into few; not under a distribution strategy.",
-    "@tf.function(jit_compile=True)",
+from labutils.profile.remedies import (
+    ANALYSE,
+    CACHE,
+    COMMUNICATION,
+    COMPUTE,
+    HOST,
+    INPUT,
+    LARGER,
+    MARK,
+    PARALLEL,
+    PRECISION,
+    UNKNOWN,
+    XLA,
+    Remedy,
+    Symptom,
 )
 
 SYMPTOMS = (
@@ -61,7 +24,7 @@ SYMPTOMS = (
         INPUT,
         "The device is idle at the beginning of each step. A faster device would change nothing.",
         "While nothing computes, the step's thread is inside of IteratorGetNext.",
-        (_PARALLEL, _CACHE, _ANALYSE),
+        (PARALLEL, CACHE, ANALYSE),
     ),
     Symptom(
         "python-in-input",
@@ -78,7 +41,7 @@ SYMPTOMS = (
             Remedy(
                 "Or do that work once, beforehand, and store what comes out.", "dataset.map(slow).save(folder)", "04"
             ),
-            _PARALLEL,
+            PARALLEL,
         ),
     ),
     Symptom(
@@ -87,7 +50,7 @@ SYMPTOMS = (
         INPUT,
         "TensorBoard's overview says that little time is input, and yet training is slow.",
         "Between two marked steps the program waits in IteratorGetNext.",
-        (_MARK,),
+        (MARK,),
     ),
     Symptom(
         "retracing",
@@ -130,7 +93,7 @@ SYMPTOMS = (
                 "Put the whole step into one function, so that Python is not asked for every operator.", "@tf.function"
             ),
             Remedy("Do the same on all elements at once instead of one by one.", "tf.matmul(batch, w)  # and no loop"),
-            _XLA,
+            XLA,
         ),
     ),
     Symptom(
@@ -148,13 +111,33 @@ SYMPTOMS = (
         ),
     ),
     Symptom(
+        "python-in-model",
+        "An operator of the model runs Python code",
+        HOST,
+        "The step is long, though its operators are few.",
+        "A thread of the step runs PyFunc: numpy_function or py_function in the model, the loss or a metric.",
+        (Remedy("Write it in TensorFlow operations.", "tf.math, tf.linalg, tf.image  # and no tf.numpy_function"),),
+    ),
+    Symptom(
+        "uneven-steps",
+        "A few steps cost far more than the others",
+        HOST,
+        "Most steps are quick, and yet the training is slow.",
+        "The mean step is a fifth longer, or more, than the usual one.",
+        (
+            Remedy("Save and evaluate less often.", "if step % 1000 == 0: manager.save()", "05"),
+            Remedy("Save while the training goes on.", "tf.train.CheckpointOptions(enable_async=True)"),
+            Remedy("Even out input that comes in bursts.", "dataset.prefetch(tf.data.AUTOTUNE)", "04"),
+        ),
+    ),
+    Symptom(
         "small-batch",
         "Too little work in a step",
         HOST,
         "A step with twice the batch takes nearly the same time.",
         "Operators take a small part of the step; starting them, and handing on the batch, takes the rest.",
         (
-            _LARGER,
+            LARGER,
             Remedy("Run several steps in one call.", "model.compile(..., steps_per_execution=16)"),
             Remedy("Use fewer replicas: each one adds its own cost to a step.", "devices.mirrored(1)", "02"),
         ),
@@ -166,7 +149,7 @@ SYMPTOMS = (
         "More devices make the step longer.",
         "While nothing computes, a collective is under way.",
         (
-            _LARGER,
+            LARGER,
             Remedy(
                 "Exchange gradients less often: add up a few batches first.", "accumulate 4 batches, then apply", "03"
             ),
@@ -235,8 +218,8 @@ SYMPTOMS = (
         "Operators follow each other closely.",
         "Most of the step is compute.",
         (
-            _PRECISION,
-            _XLA,
+            PRECISION,
+            XLA,
             Remedy("Use more devices, with a batch for each.", "strategy = tf.distribute.MirroredStrategy()", "02"),
         ),
     ),
@@ -246,7 +229,7 @@ SYMPTOMS = (
         COMPUTE,
         "Most of the compute is a few large operators.",
         "Products and convolutions of float32 take most of the operators' time.",
-        (_PRECISION,),
+        (PRECISION,),
     ),
     Symptom(
         "idle-devices",
@@ -273,7 +256,7 @@ SYMPTOMS = (
                 "model.fit(data, callbacks=[profile.StepMarkers(logdir)])",
                 "05",
             ),
-            _MARK,
+            MARK,
         ),
     ),
     Symptom(

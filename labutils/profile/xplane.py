@@ -6,6 +6,7 @@ the beginning of every line is read, and the Space says how much that was.
 
 import functools
 import importlib.util
+import itertools
 import mmap
 from pathlib import Path
 
@@ -14,8 +15,9 @@ import numpy as np
 from labutils.profile.runs import BadCapture
 from labutils.profile.space import PS, Line, Plane, Space
 
-MOST_BYTES = 32 << 20  # of events: one to two million of them, a few seconds
+MOST_BYTES = 24 << 20  # of events: a million or more of them, a few seconds
 CHUNK = 4 << 20  # bytes of a long line that are held as messages at once
+MOST_PLANES, MOST_LINES = 10_000, 100_000  # of a file: thousands of hosts have no more
 SMALL_LINE = 64 << 10  # bytes of a line that is always read whole
 LONGEST = 86_400 * PS  # no capture takes a day
 STATS = {"step_num", "tf_function_call", "eager_op", "is_func", "bytes", "group_id", "hlo_category", "memcpy_details"}
@@ -50,6 +52,7 @@ def read(path, most_bytes=MOST_BYTES):
         raise BadCapture(f"{path.name} cannot be read: {error}. {_AGAIN}") from None
 
 
+_TOO_MANY = "it holds more devices or threads than any machine has, so it was mangled on its way"
 _AGAIN = "Copy it again from where it was written, or capture anew."
 
 
@@ -64,9 +67,12 @@ def _mapped(file):
 
 
 def _read_space(data, most_bytes):
-    parts = [_split(data, start, end) for field, start, end in _fields(data, 0, len(data)) if field == _PLANES]
+    fields = (field for field in _fields(data, 0, len(data)) if field[0] == _PLANES)
+    parts = [_split(data, start, end) for _, start, end in itertools.islice(fields, MOST_PLANES + 1)]
     if not parts:
         raise ValueError("there is no plane in it")
+    if len(parts) > MOST_PLANES:
+        raise ValueError(_TOO_MANY)
     places = [place for _, lines in parts for place in lines]
     heavy = sum(end - start for start, end in places if end - start > SMALL_LINE)
     share = min(1.0, most_bytes / heavy) if heavy else 1.0
@@ -87,6 +93,8 @@ def _split(data, start, end):
     for field, inner, stop in _fields(data, start, end):
         if field == _LINES:
             lines.append((inner, stop))
+            if len(lines) > MOST_LINES:
+                raise ValueError(_TOO_MANY)
         else:
             rest.append(data[at:stop])
         at = stop
@@ -201,7 +209,10 @@ def _plane_stats(meta):
 def _check_span(planes):
     """The capture says itself how long it was: an event that is longer was not measured but mangled."""
     about = next((plane.stats for plane in planes if "profile_stop_time" in plane.stats), {})
-    took = (about.get("profile_stop_time", 0) - about.get("profile_start_time", 0)) * 1000
+    ends = [about.get(f"profile_{when}_time", 0) for when in ("start", "stop")]
+    if not all(isinstance(end, int) for end in ends):
+        raise ValueError("its begin and its end are no times, so it was mangled on its way")
+    took = (ends[1] - ends[0]) * 1000
     if took <= 0:
         return
     for plane in planes:

@@ -29,6 +29,9 @@ EXPECTED = {
     "retracing": ("host-bound", {"retracing"}),
     "slow_link": ("communication-bound", {"communication-bound"}),
     "straggler": ("compute-bound", {"straggling-replica"}),
+    "compiled": ("compute-bound", {"busy-device"}),
+    "python_in_model": ("host-bound", {"python-in-model"}),
+    "checkpoints": ("host-bound", {"uneven-steps"}),
 }
 
 

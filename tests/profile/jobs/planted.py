@@ -173,6 +173,53 @@ def straggler(folder):
     _capture(_loop(tf, strategy, step, _images(tf, 256).take(8).cache().repeat().prefetch(2)), folder)
 
 
+def compiled(folder):
+    """A step that XLA made one program of: none of its operators can be seen."""
+    tf = _start()
+    w = tf.Variable(tf.random.normal((768, 768)) / 30)
+
+    @tf.function(jit_compile=True)
+    def step():
+        x = w
+        for _ in range(6):
+            x = tf.tanh(x @ w)
+        return tf.reduce_sum(x)
+
+    _capture(lambda: step().numpy(), folder)
+
+
+def python_in_model(folder):
+    tf = _start()
+    model = _model(tf)
+
+    def in_python(x):
+        time.sleep(0.03)
+        return x
+
+    @tf.function
+    def step(x):
+        x = tf.ensure_shape(tf.numpy_function(in_python, [x], tf.float32), (256, 64))
+        return tf.reduce_sum(model(x))
+
+    x = tf.ones((256, 64))
+    _capture(lambda: step(x).numpy(), folder)
+
+
+def checkpoints(folder):
+    """Every third step writes something for long; the usual one computes."""
+    tf = _start()
+    strategy, train = _mirrored_step(tf, 1, 1024, width=512)
+    step, numbers = _loop(tf, strategy, train, _images(tf, 1024).take(8).cache().repeat().prefetch(2)), iter(range(99))
+
+    def saving():
+        loss = step()
+        if next(numbers) % 3 == 0:
+            time.sleep(0.5)
+        return loss
+
+    _capture(saving, folder)
+
+
 def slow_link(folder):
     """Two processes that exchange their gradients over a slow link; each captures itself, into one run."""
     from labutils import processes
