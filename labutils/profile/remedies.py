@@ -52,4 +52,5 @@ PRECISION = Remedy(
 XLA = Remedy(
     "Let XLA fuse small operators into few; not under a distribution strategy.",
     "@tf.function(jit_compile=True)",
+    "07",
 )

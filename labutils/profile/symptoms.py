@@ -78,7 +78,7 @@ SYMPTOMS = (
         "Some steps take seconds.",
         "A compilation by XLA goes on in most of the steps.",
         (
-            Remedy("Keep shapes fixed: each new one is a new program.", "dataset.batch(n, drop_remainder=True)"),
+            Remedy("Keep shapes fixed: each new one is a new program.", "dataset.batch(n, drop_remainder=True)", "07"),
             Remedy("Compile less of the program, or nothing.", "model.compile(..., jit_compile=False)"),
         ),
     ),

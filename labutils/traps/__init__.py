@@ -9,7 +9,7 @@ Snippets run in processes of their own. Importing this loads no TensorFlow.
 
 from types import MappingProxyType
 
-from labutils.traps import batches, keras3, losses, pipelines, precision, profiler, schedules, scope
+from labutils.traps import batches, compiling, keras3, losses, pipelines, precision, profiler, schedules, scope
 from labutils.traps.cards import Cards
 from labutils.traps.registry import Gives, Hangs, Raises, Trap
 from labutils.traps.running import Host, Run, open_host, report, run_program, run_remedy, run_repro
@@ -36,7 +36,7 @@ __all__ = [
 TRAPS = MappingProxyType(
     {
         trap.name: trap
-        for module in (batches, losses, scope, keras3, schedules, pipelines, profiler, precision)
+        for module in (batches, losses, scope, keras3, schedules, pipelines, profiler, precision, compiling)
         for trap in module.TRAPS
     }
 )

@@ -31,7 +31,8 @@ nets = {
 keras.mixed_precision.set_global_policy(sys.argv[1])
 found = {}
 for name, (layers, shape) in nets.items():
-    layers = [type(layer).from_config(layer.get_config() | {"dtype": keras.config.dtype_policy()}) for layer in layers]
+    policy = {"dtype": keras.config.dtype_policy(), "name": None}  # made before the policy was set, and some thrice
+    layers = [type(layer).from_config(layer.get_config() | policy) for layer in layers]
     given = "int32" if name == "embedding" else "float32"
     model = keras.Sequential([keras.Input(shape, dtype=given), *layers, L.Flatten(), L.Dense(10, dtype="float32")])
 
