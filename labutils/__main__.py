@@ -61,6 +61,8 @@ def doctor(options):
 
 def diagnose(options):
     root = environment.root_folder()
+    if not options.logdir:
+        raise Trouble("The name of the log directory is empty. Name the folder that the profile was written to.")
     logdir = os.path.abspath(os.path.expanduser(options.logdir))  # from where it was said, not from the course's folder
     environment.prepare(root)
     flags = (["--json"] if options.json else []) + (["--run", options.run_name] if options.run_name else [])

@@ -48,7 +48,8 @@ def processor_time(statement):
 
 @pytest.mark.parametrize("module", ["labutils", "labutils.theory", "labutils.bench"])
 def test_light_imports(module):
-    assert processor_time(f"import {module}") < IMPORT_LIMIT
+    # Where the machine has paged out its libraries, NumPy alone takes longer: ours may not add much to that.
+    assert processor_time(f"import {module}") < max(IMPORT_LIMIT, 1.5 * processor_time("import numpy"))
     heavy = "{'tensorflow', 'keras', 'matplotlib', 'ipywidgets', 'sklearn'}"
     loaded = run(sys.executable, "-c", f"import sys, {module}; print(sorted({heavy} & set(sys.modules)))")
     assert loaded.stdout.strip() == "[]", loaded.stdout + loaded.stderr

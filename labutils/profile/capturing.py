@@ -39,6 +39,7 @@ class Session:
     """
 
     def __init__(self, logdir, opened_by, run=None, host=None):
+        _check_names(logdir, run, host)
         self.logdir, self.opened_by, self.run, self.host = Path(logdir).expanduser(), opened_by, run, host
         self.steps, self.seconds, self._marker, self._began = 0, 0.0, None, 0.0
 
@@ -145,6 +146,16 @@ def _close_stale():
     """An interrupted cell may have left our own profiler running; what it saw is nobody's wish any more."""
     if _session is not None:
         _session.stop(keep=False)
+
+
+def _check_names(logdir, run, host):
+    if "://" in str(logdir):
+        raise ValueError(
+            f"A capture is written to a folder of this machine, not to {logdir}. Copy it there afterwards."
+        )
+    for what, name in (("run", run), ("host", host)):
+        if name is not None and (not str(name) or name != os.path.basename(str(name)) or str(name).startswith(".")):
+            raise ValueError(f"{what} is a plain name, without folders; it was {name!r}.")
 
 
 def _start(folder):

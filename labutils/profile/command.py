@@ -1,6 +1,7 @@
 """`python3 -m labutils diagnose LOGDIR`: the bottleneck of anybody's job, on one screen or as JSON."""
 
 import argparse
+import os
 import sys
 
 from labutils.profile.diagnosis import diagnose
@@ -21,7 +22,11 @@ def main(arguments=None):
     except BadCapture as error:
         print(error, file=sys.stderr)
         return BAD_INPUT
-    print(found.to_json() if options.json else found)
+    try:
+        sys.stdout.reconfigure(errors="replace")  # a terminal that knows no "µ" gets a "?"
+        print(found.to_json() if options.json else found, flush=True)
+    except BrokenPipeError:  # whoever read it has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 0
 
 

@@ -13,7 +13,7 @@ from labutils.profile.segments import SEGMENTS
 from labutils.profile.symptoms import BY_NAME, COMMUNICATION, COMPUTE, HOST, INPUT, UNKNOWN
 
 DECIDES = 0.3  # of a step that something other than compute takes: then it is what to mend first
-CLEARLY = {True: 0.45, False: 0.7}  # what a confident verdict takes: waste, and compute
+CLEARLY = {True: 0.5, False: 0.7}  # what a confident verdict takes: waste, and compute
 STEADY = 0.5  # spread of the step times, over their median, up to which a verdict is confident
 CONFIDENT_STEPS = 5
 _VERDICTS = {"input": INPUT, "gaps": HOST, "communication": COMMUNICATION, "compute": COMPUTE}
@@ -236,8 +236,8 @@ def _cause(verdict, found):
 
 def _confidence(jobs, verdict, share, cause, steps):
     marked = all(job.steps.source == "markers" and len(job.host.steps) for job in jobs)
-    if steps < FEW_STEPS or not marked or not cause:
-        return "low"
+    if steps < FEW_STEPS or not marked or not cause or (verdict == COMPUTE and share < 1 - DECIDES):
+        return "low"  # compute leads, and yet too much of the step is something else
     steady = max(job.spread for job in jobs) <= STEADY and not any(job.uneven for job in jobs)
     clear = share >= CLEARLY[verdict != COMPUTE]
     return "high" if steady and clear and steps >= CONFIDENT_STEPS else "medium"

@@ -59,13 +59,17 @@ def _analysis(run):
 
 def _step(packed):
     """(step time, {segment: s}) of one step; None for a page of another kind, as a TPU's, or a step without time."""
+    from google.protobuf.message import DecodeError
     from xprof.protobuf import input_pipeline_pb2
 
     step = input_pipeline_pb2.PerGenericStepDetails()
     # The type was called tensorflow.profiler... then and is xprof's today: the name is all that differs.
     if packed.type_url.rsplit(".", 1)[-1] != "PerGenericStepDetails":
         return None
-    step.ParseFromString(packed.value)
+    try:
+        step.ParseFromString(packed.value)
+    except DecodeError:
+        return None
     whole = step.step_time_ms * _MS
     parts = {name: sum(getattr(step, part, 0.0) for part in each) * _MS for name, each in _PARTS.items()}
     if not whole > 0 or not all(math.isfinite(part) and part >= 0 for part in parts.values()):

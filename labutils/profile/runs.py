@@ -5,6 +5,7 @@ import hashlib
 import json
 import os
 import time
+import zlib
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -47,9 +48,7 @@ class Run:
 
 def find_runs(logdir):
     """All runs below a folder, a run's own folder or a single file included, the newest last. BadCapture if none."""
-    top = Path(logdir).expanduser()
-    if not top.exists():
-        raise BadCapture(f"There is no folder {logdir}. Name the log directory that the profile was written to.")
+    top = _top(logdir)
     if top.is_file():
         file = _as_file(top)
         if file is None:
@@ -57,9 +56,15 @@ def find_runs(logdir):
                 f"{logdir} is no profile: those end in .xplane.pb. Name it, or the log directory around it."
             )
         return [Run(top.parent, (file,))]
-    found = {}
-    for number, (folder, folders, names) in enumerate(os.walk(top)):
-        folders[:] = sorted(name for name in folders if not name.startswith("."))
+    found, closed, seen = {}, [], set()
+    for number, (folder, folders, names) in enumerate(
+        os.walk(top, onerror=lambda error: closed.append(error.filename), followlinks=True)
+    ):
+        real = os.path.realpath(folder)
+        folders[:] = sorted(name for name in folders if not name.startswith(".")) if real not in seen else []
+        if real in seen:  # a link led back here
+            continue
+        seen.add(real)
         files = [file for name in sorted(names) if (file := _as_file(Path(folder) / name))]
         if files:
             found[Path(folder)] = Run(Path(folder), tuple(files))
@@ -67,12 +72,28 @@ def find_runs(logdir):
             raise BadCapture(
                 f"Below {logdir} there are more than {MOST_FOLDERS} folders. Name the log directory itself."
             )
+    if not found and closed:
+        raise BadCapture(f"No profile can be found below {logdir}: the folder {closed[0]} cannot be read.")
     if not found:
         raise BadCapture(
             f"There is no profile below {logdir}: a log directory that holds one has files such as "
             "plugins/profile/RUN/HOST.xplane.pb. Capture a few steps first, with labutils.profile.capture."
         )
     return sorted(found.values(), key=_age)
+
+
+def _top(logdir):
+    """The folder or file that was named. BadCapture where there is none, or the name is no path."""
+    try:
+        if not str(logdir):
+            raise BadCapture("The name of the log directory is empty. Name the folder that the profile was written to.")
+        top = Path(logdir).expanduser()
+        if top.exists():
+            return top
+    except (OSError, RuntimeError, ValueError, TypeError) as error:
+        why = getattr(error, "strerror", None) or str(error)
+        raise BadCapture(f"{str(logdir)[:200]} cannot be opened: {why}. Name the log directory.") from None
+    raise BadCapture(f"There is no folder {logdir}. Name the log directory that the profile was written to.")
 
 
 def choose(logdir, run=None):
@@ -91,7 +112,11 @@ def distinct(files):
     """The files without those that are byte for byte copies of another, and the hosts of the copies."""
     seen, kept, copies = {}, [], []
     for file in files:
-        print_ = _fingerprint(file.path)
+        try:
+            print_ = _fingerprint(file.path)
+        except OSError:  # whoever reads it says so
+            kept.append(file)
+            continue
         if print_ in seen:
             copies.append(f"{file.host} is a copy of {seen[print_]}")
         else:
@@ -108,13 +133,14 @@ def load_trace(path):
         if not isinstance(found, dict) or not isinstance(found.get("traceEvents"), list):
             raise ValueError("it has no traceEvents")
         return found
-    except (OSError, EOFError, ValueError) as error:
+    except (OSError, EOFError, ValueError, RecursionError, zlib.error) as error:
         raise BadCapture(f"{path.name} cannot be read as a trace: {error}. Copy it again, or capture anew.") from None
 
 
 def _as_file(path):
     for suffix, kind in SUFFIXES.items():
-        if path.name.endswith(suffix):
+        # Not a pipe or a device, which would be read for ever, and no link to nowhere.
+        if path.name.endswith(suffix) and path.is_file():
             return File(path, path.name.removesuffix(suffix) or "host", kind, suffix)
     return None
 
@@ -124,16 +150,20 @@ def _age(run):
     try:
         stamp = time.mktime(time.strptime("_".join(run.name.split("_")[:6]), _STAMP))
     except (ValueError, OverflowError):
-        stamp = max(file.path.stat().st_mtime for file in run.files)
+        stamp = max(_changed(file.path) for file in run.files)
     return stamp, run.name
+
+
+def _changed(path):
+    try:
+        return path.stat().st_mtime
+    except OSError:  # gone since it was found
+        return 0.0
 
 
 def _fingerprint(path):
     digest = hashlib.sha256()
-    try:
-        with path.open("rb") as file:
-            while block := file.read(1 << 20):
-                digest.update(block)
-    except OSError as error:
-        raise BadCapture(f"{path.name} cannot be read: {error.strerror}.") from None
+    with path.open("rb") as file:
+        while block := file.read(1 << 20):
+            digest.update(block)
     return path.stat().st_size, digest.digest()

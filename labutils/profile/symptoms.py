@@ -105,6 +105,11 @@ SYMPTOMS = (
         (
             Remedy("Do it less often.", "if step % 100 == 0: write_summaries()", "05"),
             Remedy(
+                "If that Python loads your data: let tf.data do so, while the step before trains.",
+                "tf.data.Dataset.from_tensor_slices(files).map(load, num_parallel_calls=tf.data.AUTOTUNE).prefetch(2)",
+                "04",
+            ),
+            Remedy(
                 "Do not fetch numbers in every step: each .numpy() waits for the device.", "loss_sum.assign_add(loss)"
             ),
             Remedy("Let Keras return to Python less often.", "model.compile(..., steps_per_execution=16)"),

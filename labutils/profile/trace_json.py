@@ -3,10 +3,11 @@
 import numpy as np
 
 from labutils.profile.runs import BadCapture, load_trace
-from labutils.profile.space import Line, Plane, Space
+from labutils.profile.space import PS, Line, Plane, Space
 
 MOST_EVENTS = 1_000_000  # the viewer itself keeps no more
 _STATS = {"step_num", "tf_function_call", "eager_op", "is_func", "group_id"}
+LONGEST = 86_400 * PS  # no capture takes a day
 _US = 10**6  # ps in a microsecond, the trace's unit
 
 
@@ -17,7 +18,10 @@ def read(path):
     for event in events[:MOST_EVENTS]:
         if not isinstance(event, dict):
             continue
-        kind, arguments = event.get("ph"), event.get("args") or {}
+        kind, arguments = event.get("ph"), event.get("args")
+        arguments = arguments if isinstance(arguments, dict) else {}
+        if isinstance(event.get("pid"), (list, dict)) or isinstance(event.get("tid"), (list, dict)):
+            continue
         if kind == "M" and event.get("name") == "process_name":
             processes[event.get("pid")] = str(arguments.get("name", ""))
         elif kind == "M" and event.get("name") == "thread_name":
@@ -48,13 +52,19 @@ def _plane_name(process):
 def _line(name, events, zero):
     names = [str(event.get("name", "?")) for event in events]
     labels, places = np.unique(np.array(names, object).astype(str), return_inverse=True)
-    starts = np.array([(float(event["ts"]) - zero) * _US for event in events]).astype(np.int64)
-    durations = np.array([float(event.get("dur", 0)) * _US for event in events]).astype(np.int64)
+    starts = np.array([(float(event["ts"]) - zero) * _US for event in events])
+    durations = np.array([float(event.get("dur", 0)) * _US for event in events])
+    if not (
+        np.isfinite(starts).all() and np.isfinite(durations).all() and max(starts.max(), durations.max()) < LONGEST
+    ):
+        raise ValueError("an event is at no time, or longer than any capture")
+    starts, durations = starts.astype(np.int64), durations.astype(np.int64)
     if durations.min() < 0:
         raise ValueError("an event is shorter than nothing")
     stats = {}
     for place, event in enumerate(events):
-        kept = {key: value for key, value in (event.get("args") or {}).items() if key in _STATS}
+        arguments = event.get("args")
+        kept = {key: value for key, value in arguments.items() if key in _STATS} if isinstance(arguments, dict) else {}
         if kept:
             stats[place] = kept
     return Line(name, labels.tolist(), starts, durations, places, stats)
