@@ -5,6 +5,7 @@ import os
 import shutil
 import tempfile
 import time
+import weakref
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -53,7 +54,9 @@ class Session:
         except BaseException:
             shutil.rmtree(self._parts, ignore_errors=True)
             raise
-        _session = self
+        running = _profiler()
+        _session, self._own = self, weakref.ref(running) if running is not None else lambda: None
+        del running  # which would keep it running
 
     def begin_step(self):
         import tensorflow as tf
@@ -78,8 +81,10 @@ class Session:
         self._marker = None
         _session = None if _session is self else _session
         try:
-            with contextlib.suppress(tf.errors.UnavailableError):  # somebody else has stopped it
-                tf.profiler.experimental.stop(save=keep)
+            # Somebody may have stopped ours, and begun one of their own.
+            if self._own() is _profiler():
+                with contextlib.suppress(tf.errors.UnavailableError):
+                    tf.profiler.experimental.stop(save=keep)
             found = sorted((self._parts / _RUNS).glob("*")) if keep else []
             return self._keep(found[-1]) if found and self.steps else None
         finally:
@@ -140,6 +145,13 @@ def _wait(result):
         for each in getattr(leaf, "values", (leaf,)) if not callable(getattr(leaf, "values", None)) else (leaf,):
             if hasattr(each, "numpy"):
                 each.numpy()
+
+
+def _profiler():
+    """TensorFlow's running profiler, or None. Nobody may hold on to it: that would keep it running."""
+    from tensorflow.python.profiler import profiler_v2  # it has no public name
+
+    return getattr(profiler_v2, "_profiler", None)
 
 
 def _close_stale():

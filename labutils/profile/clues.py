@@ -20,7 +20,9 @@ def clues(logdir, run=None):
     title. BadCapture as `diagnose`, and for a capture of the old layouts that holds no events.
     """
     if isinstance(logdir, Mapping):
-        jobs = {title: _jobs(folder, run)[0][1] for title, folder in logdir.items()}
+        if not logdir:
+            raise ValueError("There is no job to show: give at least one {title: log directory}.")
+        jobs = {str(title): _jobs(folder, run)[0][1] for title, folder in logdir.items()}
     else:
         found = _jobs(logdir, run)
         jobs = dict(found) if len(found) > 1 else {"the usual step": found[0][1]}

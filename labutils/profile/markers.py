@@ -1,5 +1,7 @@
 """Step markers for Keras' `fit`, whose own TensorBoard callback sets none."""
 
+import warnings
+
 import keras
 
 from labutils.profile.capturing import Session, _check_count
@@ -38,6 +40,12 @@ class StepMarkers(keras.callbacks.Callback):
     def on_train_end(self, logs=None):
         if self._running:
             self._stop()
+        elif self.captured is None:
+            warnings.warn(
+                f"StepMarkers captured nothing: fit made {self._seen} batches, and the first to capture was number "
+                f"{self._first}. Train for longer, or set first=0.",
+                stacklevel=2,
+            )
 
     def _stop(self):
         self._running = False

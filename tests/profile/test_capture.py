@@ -141,3 +141,28 @@ def test_the_marker_of_fit_holds_the_fetching_of_data(tmp_path):
     marks = profile.StepMarkers(tmp_path, first=2, steps=4)
     model.fit(data, steps_per_epoch=8, verbose=0, callbacks=[marks])
     assert marks.captured.seconds > 2 * 0.05
+
+
+def test_a_profiler_of_somebody_else_is_left_alone(tmp_path):
+    """Our session was stopped behind our back, and another begun: that one is not ours to stop."""
+    from labutils.profile.capturing import Session
+
+    left = Session(tmp_path / "left", "a test")
+    left.start()
+    tf.profiler.experimental.stop()
+    tf.profiler.experimental.start(str(tmp_path / "other"))
+    try:
+        with pytest.raises(RuntimeError, match="Another profiler is running"):
+            profile.capture(lambda: tf.reduce_sum(tf.ones(3)), tmp_path / "ours")
+    finally:
+        tf.profiler.experimental.stop()
+    assert list((tmp_path / "other").rglob("*.xplane.pb"))
+
+
+def test_fit_that_ends_before_the_first_step_is_told(tmp_path):
+    model = tf.keras.Sequential([tf.keras.Input((4,)), tf.keras.layers.Dense(1)])
+    model.compile("sgd", "mse")
+    marks = profile.StepMarkers(tmp_path, first=10)
+    with pytest.warns(UserWarning, match="captured nothing: fit made 2 batches"):
+        model.fit(tf.ones((8, 4)), tf.ones((8, 1)), batch_size=4, verbose=0, callbacks=[marks])
+    assert marks.captured is None
