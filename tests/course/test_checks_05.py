@@ -76,7 +76,7 @@ def test_the_right_names(ch05, lab, number, name, words):
         (1, "slow", "'slow' is no symptom's name. The names are busy-device"),
         (1, "input-bound", "Another name says more"),
         (1, "retracing", "“steps that build a graph”: it is 0 of 8"),
-        (2, "small-batch", "Another name says more"),
+        (2, "small-batch", "show nothing of that"),
         (2, "python-in-input", "“Python in the input pipeline”: it is 0 s"),
         (3, "retracing", "“steps that build a graph”: it is 0 of 8"),
         (3, "full-precision", "show nothing of that"),

@@ -85,7 +85,7 @@ def named(number, sick, answer):
         return wrong(f"{answer!r} is no symptom's name. The names are {', '.join(sorted(BY_NAME))}.")
     if answer == planted:
         return right(_evidence(sick, planted))
-    if BY_NAME[answer].verdict == BY_NAME[planted].verdict and answer in ("input-bound", "small-batch"):
+    if BY_NAME[answer].verdict == BY_NAME[planted].verdict and answer == "input-bound":
         return wrong("True as far as it goes. Another name says more: why is that so? Look at the other figures.")
     row = _SEEN_IN.get(answer)
     if row is None:
