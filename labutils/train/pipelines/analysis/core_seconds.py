@@ -45,19 +45,20 @@ class Meter:
 
     def spent(self, wall):
         """The Spent since the meter was made."""
-        passed, cpu, delay, busy, idle = (
+        passed, cpu, delay, busy, idle, stolen = (
             None if now is None else now - then for now, then in zip(self._read(), self._start, strict=True)
         )
         others = max(0.0, busy - cpu)
         if delay is None:
             delay = 0.0 if idle > _IDLE * passed else wall - cpu
-        return Spent(wall, cpu, max(0.0, delay), others)
+        return Spent(wall, cpu, max(0.0, delay + stolen), others)
 
     @staticmethod
     def _read():
         machine = psutil.cpu_times()
         busy = machine.user + machine.system + getattr(machine, "nice", 0.0)
-        return time.perf_counter(), time.process_time(), _run_delay(), busy, machine.idle
+        stolen = getattr(machine, "steal", 0.0)  # a virtual machine's cores, taken by its host while they had work
+        return time.perf_counter(), time.process_time(), _run_delay(), busy, machine.idle, stolen
 
 
 def _run_delay():
