@@ -92,25 +92,46 @@ def draw_published_gpus(width=10.0):
     """Draw how many times as fast mixed precision trains on two GPUs, as NVIDIA published it: a Figure."""
     table = published.load("nvidia_dle_mixed")
     ratio = table["mixed"] / table["float32"]
-    models = sorted(set(table["model"].tolist()), key=lambda model: -ratio[table["model"] == model].max())
+    figure, axes = _by_model(table, ratio, "Published: how fast NVIDIA's models for TensorFlow train", width)
+    axes.axvline(1, color=style.INK, lw=1.5)
+    axes.set_xlim(0, 1.1 * ratio.max())
+    axes.set_xlabel("mixed precision: times as fast, 1 GPU, the same batch")
+    return figure
+
+
+def draw_published_accuracies(width=10.0):
+    """Draw what mixed precision changed in what a training reached, in percent, as NVIDIA published it: a Figure."""
+    table = published.load("nvidia_dle_accuracy")
+    change = 100 * (table["mixed"] / table["full"] - 1)
+    spread = 100 * np.hypot(table["full_std"], table["mixed_std"]) / table["full"]
+    figure, axes = _by_model(table, change, "Published: what NVIDIA's models for TensorFlow reach", width, spread)
+    axes.axvline(0, color=style.INK, lw=1.5)
+    axes.set_xlabel("mixed precision against full precision: change of the result (%)\nbars: a standard deviation")
+    return figure
+
+
+def _by_model(table, values, title, width, spread=None):
+    """(Figure, axes) with a row for each model and a mark for each of the `values` of `table`, by GPU."""
+    models = sorted(set(table["model"].tolist()), key=lambda model: -values[table["model"] == model].max())
     with style.style():
-        height = 1.9 + 0.34 * len(models)
+        height = 2.1 + 0.34 * len(models)
         figure = style.picture(width, height)
-        axes = figure.add_axes((0.2, 0.95 / height, 0.76, 1 - 1.75 / height))
-        for gpu, baseline, color, mark in (("V100", "FP32", "#009E73", "o"), ("A100", "TF32", "#0072B2", "D")):
-            rows = [(models.index(model), value) for model, value in zip(table["model"], ratio, strict=True)]
-            rows = [row for row, here in zip(rows, table["gpu"] == gpu, strict=True) if here]
-            label = f"{gpu}, against {baseline}"
-            axes.plot([value for _, value in rows], [row for row, _ in rows], mark, color=color, ms=9, label=label)
-        axes.axvline(1, color=style.INK, lw=1.5)
+        axes = figure.add_axes((0.2, 1.15 / height, 0.76, 1 - 1.95 / height))
+        rows = np.array([models.index(model) for model in table["model"]])
+        for gpu, baseline, color, mark, lift in (
+            ("V100", "FP32", "#009E73", "o", -1),
+            ("A100", "TF32", "#0072B2", "D", 1),
+        ):
+            here = table["gpu"] == gpu
+            look = dict(color=color, ms=9 if spread is None else 6, label=f"{gpu}, against {baseline}")
+            if spread is None:
+                axes.plot(values[here], rows[here], mark, **look)
+            else:
+                axes.errorbar(values[here], rows[here] + 0.14 * lift, xerr=spread[here], fmt=mark, elinewidth=1, **look)
         axes.grid(axis="x")
         axes.set_yticks(range(len(models)), models)
         axes.set_ylim(len(models) - 0.5, -0.5)
-        axes.set_xlim(0, 1.1 * ratio.max())
-        axes.set_xlabel("mixed precision: times as fast, 1 GPU, the same batch")
-        figure.text(
-            0.02, 1 - 0.13 / height, "Published: NVIDIA's models for TensorFlow", size=15, weight="bold", va="top"
-        )
+        figure.text(0.02, 1 - 0.13 / height, title, size=15, weight="bold", va="top")
         figure.legend(loc="upper left", bbox_to_anchor=(0.19, 1 - 0.45 / height), ncols=2)
-        figure.text(0.02, 0.12 / height, f"Source: {table.source}", size=8.5)
-    return figure
+        figure.text(0.02, 0.12 / height, f"Source: {table.source}", size=8)
+    return figure, axes

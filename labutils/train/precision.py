@@ -167,8 +167,9 @@ def check_scaling(step, model, optimizer):
     if scale == 1 or unscaled < 10 * as_it_is:
         return ""
     return (
-        f"LossScaleOptimizer divides the gradients by {scale:g}, and nobody has multiplied the loss: a step moves the "
-        f"weights by {as_it_is:.2g} where {unscaled:.2g} is meant. Compute the gradients of optimizer.scale_loss(loss)."
+        f"LossScaleOptimizer divides the gradients by {scale:g}, and nobody has multiplied the loss, or "
+        f"somebody divides the gradients a second time: a step moves the weights by {as_it_is:.2g} where "
+        f"{unscaled:.2g} is meant. Compute the gradients of optimizer.scale_loss(loss); it divides by itself."
     )
 
 

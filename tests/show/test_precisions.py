@@ -4,7 +4,13 @@ import numpy as np
 import pytest
 
 from labutils.bench import compare
-from labutils.show.precisions import draw_accuracies, draw_memory, draw_published_gpus, draw_speeds
+from labutils.show.precisions import (
+    draw_accuracies,
+    draw_memory,
+    draw_published_accuracies,
+    draw_published_gpus,
+    draw_speeds,
+)
 from labutils.theory import published
 
 
@@ -49,3 +55,16 @@ def test_published_figures_as_they_stand_in_the_source():
     row = table.where(model="ResNet-50", gpu="A100")
     assert (row["float32"][0], row["mixed"][0]) == (909, 2375)
     assert "729963dd47e7" in table.source and set(table["baseline"]) == {"FP32", "TF32"}
+
+
+def test_the_published_accuracies_are_those_of_the_table():
+    table = published.load("nvidia_dle_accuracy")
+    change = 100 * (table["mixed"] / table["full"] - 1)
+    containers = draw_published_accuracies().axes[0].containers
+    assert sorted(x for each in containers for x in each[0].get_xdata()) == pytest.approx(sorted(change))
+    row = table.where(model="ResNeXt-101", gpu="A100")
+    assert (row["full"][0], row["mixed"][0]) == (79.38, 79.20)
+    repeated = np.isfinite(table["full_std"])
+    assert repeated.sum() == 16  # eight settings each of SIM and of Wide & Deep
+    spread = np.hypot(table["full_std"], table["mixed_std"])[repeated]
+    assert np.all(np.abs(table["mixed"] - table["full"])[repeated] < 2 * spread)
