@@ -59,8 +59,8 @@ def draw_symptom(name):
 
 def all_symptoms():
     """Every symptom with the first remedy to try, as a Table to print."""
-    rows = [[each.verdict, each.name, each.title, each.known, each.remedies[0].do] for each in SYMPTOMS]
-    return Table(["verdict", "name", "symptom", "known by", "try first"], rows)
+    rows = [[each.verdict, each.title, each.known, each.remedies[0].do] for each in SYMPTOMS]
+    return Table(["verdict", "symptom", "known by", "try first"], rows)
 
 
 def _link(chapter):
