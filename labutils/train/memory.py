@@ -4,6 +4,9 @@ import math
 from dataclasses import dataclass
 
 import keras
+import tensorflow as tf
+
+from labutils.train import precision
 
 _VIEWS = (keras.layers.Flatten, keras.layers.Reshape)  # they hand on their input's buffer
 _ACTIVATIONS = (keras.layers.ReLU, keras.layers.Activation)
@@ -37,7 +40,8 @@ def predict_kept(model, batch):
     needs that any more. BatchNormalization needs its own input, not its output, and computes in float32: in 16 bits
     it keeps its input a second time, and wider. Where another layer computes in another type than it is given, the
     cast of its input stays, and so does the cast of its kernel; the first kernel's does not, for nobody asks for the
-    gradient of the model's input. ValueError for a batch that is not a whole number from
+    gradient of the model's input. Where a CPU computes in bfloat16, its max pooling (oneDNN's) also notes in a byte for
+    each of its outputs where the largest input stood. ValueError for a batch that is not a whole number from
     1 up, for a model that is no row of layers, and for a kind of layer that there is no rule for.
     """
     if isinstance(batch, bool) or not isinstance(batch, int) or batch < 1:
@@ -66,7 +70,14 @@ def _of(layer, before, following, batch, first):
     if isinstance(layer, _LINEAR) and not first and layer.variable_dtype != layer.compute_dtype:
         weights = math.prod(layer.kernel.shape) * size
     output = size * numbers if _stays(layer, following) else 0
+    if isinstance(layer, keras.layers.MaxPooling2D) and layer.compute_dtype == "bfloat16" and _pools_with_notes():
+        output += numbers
     return LayerMemory(layer.name, type(layer).__name__, output, casts, weights)
+
+
+def _pools_with_notes():
+    """Whether oneDNN does the pooling in bfloat16: seen on a CPU with the instructions for it, not on one without."""
+    return not tf.config.list_physical_devices("GPU") and "bfloat16" in precision.hardware().formats
 
 
 def _stays(layer, following):

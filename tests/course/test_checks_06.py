@@ -82,7 +82,7 @@ def test_a_loop_that_scales(ch06, lab):
         ({"gives": "scaled"}, "That is the scaled loss"),
         ({"gives": "words"}, "Return the loss, a number; yours returned 'fine'"),
         ({"apply": False}, "No weight has moved"),
-        ({"twice": True}, "scale"),
+        ({"twice": True}, "divides the gradients a second time"),
     ],
 )
 def test_a_loop_with_a_fault(ch06, fault, words):

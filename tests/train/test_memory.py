@@ -60,7 +60,7 @@ def test_the_prediction_is_what_the_allocator_saw(policy):
     )
     found = json.loads(said.stdout.decode().splitlines()[-1])
     assert len(found) == 5
-    assert all(predicted == pytest.approx(measured, rel=0.1) for measured, predicted in found.values()), found
+    assert all(predicted == pytest.approx(measured, rel=0.05) for measured, predicted in found.values()), found
 
 
 def test_what_cannot_be_predicted_is_said():
