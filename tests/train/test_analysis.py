@@ -10,6 +10,9 @@ import tensorflow as tf
 
 from labutils.train.devices import usable_cores
 from labutils.train.pipelines.analysis import analyse
+from labutils.train.pipelines.analysis.chain import chain
+from labutils.train.pipelines.analysis.looking import Looker
+from labutils.train.pipelines.analysis.reading import Reader
 
 SECONDS = 0.35  # of each look
 TRIES = 4  # where a rate is held against another, the machine being busy now and then
@@ -308,6 +311,16 @@ def test_the_keyboard_interrupts_a_look():
     with pytest.raises(KeyboardInterrupt):
         look(dataset, deadline=60.0)
     assert time.perf_counter() - start < 30
+
+
+@pytest.mark.parametrize("ended", [False, True])
+def test_a_pull_never_asks_for_more_than_a_short_pass_has(ended):
+    """A look that ends a few elements before the pass does not yet know how short the pass is."""
+    dataset = tf.data.Dataset.range(50)
+    looker = Looker(chain(dataset), dataset.options(), SECONDS, 20.0, 2)
+    reader = Reader(dataset)
+    reader.elements, reader.ended = (50 if ended else 47), ended
+    assert 1 < looker._each(0.4e-3, reader) <= 12
 
 
 def test_one_element_is_enough_for_a_rate():

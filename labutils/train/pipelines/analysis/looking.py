@@ -155,8 +155,8 @@ class Looker:
         """How many elements one pull should take, where each takes `seconds`."""
         if not seconds < _FAST:
             return 1
-        most = max(1, reader.elements // 4) if reader.ended else math.inf
-        return int(min(most, math.ceil(_PULL / seconds)))
+        # A pull that asks for more than a pass has gives nothing, and the pass may end right after what has been read.
+        return max(1, min(reader.elements // 4, math.ceil(_PULL / seconds)))
 
     def _account(self, share):
         look = self.look
