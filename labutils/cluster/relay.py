@@ -8,8 +8,52 @@ import time
 
 HOST = "127.0.0.1"
 _CHUNK = 16 << 10  # bytes: at 1 MB/s they take 16 ms, so a slow link still flows evenly
-_PENDING = 64  # chunks on their way in one direction of one connection; then the sender must wait, as on a real link
+_LARGE = 256 << 10  # bytes at a time where the link is fast, as each chunk costs Python's time
+_FAST = 50e6  # bytes/s from which it is
+_AHEAD = 0.05  # s of work that a link takes on; then the sender must wait, as on a real link
+_PENDING = 256  # chunks that wait for a receiver who does not take them
 _POLL = 0.1  # s between two looks at whether the relay was closed
+
+
+class Wire:
+    """One direction of a link: what is sent over it shares its `bandwidth`, and arrives `latency` seconds later.
+
+    bandwidth: bytes/s; None for no limit. latency: seconds that a byte is on its way.
+    sent: the bytes that it has taken so far
+    ValueError for a bandwidth that is not above 0, or a latency below 0.
+    """
+
+    def __init__(self, bandwidth=None, latency=0.0):
+        self._lock = threading.Lock()
+        self._free = 0.0  # when it has sent off what it has taken
+        self.sent = 0
+        self.dial(bandwidth, latency)
+
+    def dial(self, bandwidth=None, latency=0.0):
+        """Set it, also while it is in use: `bandwidth` in bytes/s, None for no limit, and `latency` in seconds."""
+        if bandwidth is not None and not bandwidth > 0:
+            raise ValueError(f"A bandwidth is a number of bytes/s above 0, or None for no limit; it was {bandwidth!r}.")
+        if not latency >= 0:
+            raise ValueError(f"A latency is a number of seconds from 0 up; it was {latency!r}.")
+        self.bandwidth, self.latency = bandwidth, latency
+
+    @property
+    def chunk(self):
+        """How many bytes to take at a time."""
+        return _CHUNK if self.bandwidth and self.bandwidth < _FAST else _LARGE
+
+    @property
+    def ahead(self):
+        """Seconds that it needs for what it has taken and not sent off yet, beyond what it may take on."""
+        return self._free - time.monotonic() - _AHEAD
+
+    def take(self, size):
+        """Take `size` more bytes; the moment (`time.monotonic`) at which the last of them will arrive."""
+        with self._lock:
+            self.sent += size
+            begin = max(time.monotonic(), self._free)
+            self._free = begin + (size / self.bandwidth if self.bandwidth else 0.0)
+            return self._free + self.latency
 
 
 class Relay:
@@ -17,14 +61,14 @@ class Relay:
 
     bandwidth: bytes/s in each direction, shared by all connections; None for no limit
     latency: seconds that a byte is on its way, in each direction
+    wires: (there, back), two Wires to be used instead, which other relays may share
     Both may be changed at any time (`dial`). `close()` ends it; as a context manager it closes itself. ValueError for a
     bandwidth that is not above 0, or a latency below 0.
     """
 
-    def __init__(self, target, bandwidth=None, latency=0.0):
+    def __init__(self, target, bandwidth=None, latency=0.0, wires=None):
         self.target = target
-        self.dial(bandwidth, latency)
-        self._free = [0.0, 0.0]  # when the link has sent off what it has taken, by direction
+        self.wires = wires or (Wire(bandwidth, latency), Wire(bandwidth, latency))
         self._lock, self._closed = threading.Lock(), threading.Event()
         self._sockets = set()
         self._listener = socket.create_server((HOST, 0))
@@ -33,12 +77,9 @@ class Relay:
         self._accepting = self._start(self._accept)
 
     def dial(self, bandwidth=None, latency=0.0):
-        """Set the link: `bandwidth` in bytes/s, None for no limit, and `latency` in seconds."""
-        if bandwidth is not None and not bandwidth > 0:
-            raise ValueError(f"A bandwidth is a number of bytes/s above 0, or None for no limit; it was {bandwidth!r}.")
-        if not latency >= 0:
-            raise ValueError(f"A latency is a number of seconds from 0 up; it was {latency!r}.")
-        self.bandwidth, self.latency = bandwidth, latency
+        """Set both directions: `bandwidth` in bytes/s, None for no limit, and `latency` in seconds."""
+        for wire in self.wires:
+            wire.dial(bandwidth, latency)
 
     def close(self):
         """Close the port and every connection through it. A second call does nothing."""
@@ -84,24 +125,19 @@ class Relay:
             self._sockets |= {near, far}
         if self._closed.is_set():
             self.close()
-        for direction, (source, sink) in enumerate(((near, far), (far, near))):
+        for wire, (source, sink) in zip(self.wires, ((near, far), (far, near)), strict=True):
             chunks = queue.Queue(_PENDING)
-            self._start(self._take, source, chunks, direction)
+            self._start(self._take, source, chunks, wire)
             self._start(self._give, source, sink, chunks)
 
-    def _take(self, source, chunks, direction):
+    def _take(self, source, chunks, wire):
         """Read what comes, and note for each chunk when it will have arrived."""
         with contextlib.suppress(OSError):
-            while data := source.recv(_CHUNK):
-                chunks.put((self._sent(len(data), direction) + self.latency, data))
+            while data := source.recv(wire.chunk):
+                chunks.put((wire.take(len(data)), data))
+                if (ahead := wire.ahead) > 0:
+                    self._closed.wait(ahead)
         chunks.put((0.0, b""))
-
-    def _sent(self, size, direction):
-        """When the link will have sent off `size` more bytes."""
-        with self._lock:
-            begin = max(time.monotonic(), self._free[direction])
-            self._free[direction] = begin + (size / self.bandwidth if self.bandwidth else 0.0)
-            return self._free[direction]
 
     def _give(self, source, sink, chunks):
         """Hand each chunk on when its time has come; at the end say so to the other side."""

@@ -9,7 +9,7 @@ from labutils.profile.clues import clues
 from labutils.profile.diagnosis import Diagnosis, diagnose
 from labutils.profile.lanes import lanes
 from labutils.profile.runs import BadCapture
-from labutils.profile.scratch import scratch_folder
+from labutils.scratch import scratch_folder
 
 __all__ = [
     "BadCapture",

@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from labutils.cluster.relay import HOST, Relay
+from labutils.cluster.relay import HOST, Relay, Wire
 
 SIZE = 200_000
 
@@ -84,6 +84,30 @@ def test_the_dial_turns_while_it_runs(echo):
             assert connection.recv(1) == b"x"
             times.append(time.monotonic() - start)
         assert times[0] > 0.38 and times[1] < times[0]
+
+
+def test_what_is_on_its_way_does_not_hold_up_what_follows(echo):
+    """A link of high bandwidth and high latency holds many bytes at once; it is no buffer of fixed size."""
+    size, bandwidth, latency = 20_000_000, 100e6, 0.1
+    with Relay(echo, bandwidth, latency) as relay:
+        took = there_and_back(relay.port, bytes(size))[1]
+    assert 0.95 * (size / bandwidth + 2 * latency) < took < 3 * (size / bandwidth + 2 * latency)
+
+
+def test_two_relays_share_a_wire(echo):
+    there, back = Wire(), Wire(bandwidth=1e6)
+    with Relay(echo, wires=(there, back)) as one, Relay(echo, wires=(there, back)) as other:
+        took = []
+        work = [
+            threading.Thread(target=lambda port=each.port: took.append(there_and_back(port, bytes(SIZE // 2))[1]))
+            for each in (one, other)
+        ]
+        for each in work:
+            each.start()
+        for each in work:
+            each.join(20)
+    assert len(took) == 2 and max(took) > 0.95 * SIZE / 1e6
+    assert there.sent == back.sent == SIZE
 
 
 def _fill(connection):

@@ -6,7 +6,7 @@ import sys
 
 CODE = """
 import os, sys
-from labutils.profile.scratch import scratch_folder
+from labutils.scratch import scratch_folder
 folder = scratch_folder()
 (folder / "capture").write_text("big")
 print(folder, flush=True)

@@ -1,4 +1,4 @@
-"""A folder for captures that nobody wants to keep: it goes with the process that asked for it."""
+"""Folders for what nobody wants to keep: they go with the process that asked for them."""
 
 import atexit
 import os
@@ -8,16 +8,14 @@ from pathlib import Path
 
 import psutil
 
-_PREFIX = "four-beats-captures-"
 
-
-def scratch_folder():
+def scratch_folder(kind="captures"):
     """A new empty folder, deleted when this process ends. Those that killed processes have left are deleted first."""
-    home = Path(tempfile.gettempdir())
-    for left in home.glob(f"{_PREFIX}*"):
-        owner = left.name.removeprefix(_PREFIX).partition("-")[0]
+    home, prefix = Path(tempfile.gettempdir()), f"four-beats-{kind}-"
+    for left in home.glob(f"{prefix}*"):
+        owner = left.name.removeprefix(prefix).partition("-")[0]
         if owner.isdigit() and not psutil.pid_exists(int(owner)):
             shutil.rmtree(left, ignore_errors=True)
-    folder = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-", dir=home))
+    folder = Path(tempfile.mkdtemp(prefix=f"{prefix}{os.getpid()}-", dir=home))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return folder
