@@ -37,7 +37,7 @@ def there_and_back(port, data):
     with socket.create_connection((HOST, port), timeout=20) as connection:
         start = time.monotonic()
         threading.Thread(target=connection.sendall, args=(data,), daemon=True).start()
-        back = b""
+        back = bytearray()
         while len(back) < len(data):
             more = connection.recv(1 << 16)
             assert more, f"the connection ended after {len(back)} of {len(data)} bytes"
@@ -88,10 +88,11 @@ def test_the_dial_turns_while_it_runs(echo):
 
 def test_what_is_on_its_way_does_not_hold_up_what_follows(echo):
     """A link of high bandwidth and high latency holds many bytes at once; it is no buffer of fixed size."""
-    size, bandwidth, latency = 20_000_000, 100e6, 0.1
-    with Relay(echo, bandwidth, latency) as relay:
+    size, latency, buffer = 8_000_000, 0.5, 1_000_000
+    with Relay(echo, bandwidth=40e6, latency=latency) as relay:
         took = there_and_back(relay.port, bytes(size))[1]
-    assert 0.95 * (size / bandwidth + 2 * latency) < took < 3 * (size / bandwidth + 2 * latency)
+    through_a_buffer = size / buffer * latency  # each buffer's content would leave only when the last has arrived
+    assert 0.95 * (size / 40e6 + 2 * latency) < took < through_a_buffer
 
 
 def test_two_relays_share_a_wire(echo):
